@@ -50,6 +50,10 @@ OF_MODEL: dict[str, tuple[Callable[[Any], Any], str]] = {
     "plan": (lambda model: model.plan_, "sklearn.LogisticRegression"),
     "step": (lambda model: model.plan_.steps[-1], "sklearn.LogisticRegression"),
     "certificate": (lambda model: model.certify(FRAME[[ODD, "b"]]), "predict_proba"),
+    "importance": (
+        lambda model: model.importance(FRAME[[ODD, "b"]], FRAME["kind"], random_state=0),
+        "Permutation importance of 2 columns, 5 repeats",
+    ),
     "explanation": (lambda model: pipeline.explain(model.estimator, "cuda"), "standardscaler"),
     "diagnosis": (lambda model: doctor.diagnose(), "Processor"),
 }

@@ -44,7 +44,7 @@ class ArrayApiBackend(Backend):
         reasons = []
         for name, values in RULES[public_name(estimator)].values.items():
             if not one_of(*values)(given := getattr(estimator, name)):
-                why, known = f"{given!r} is not computed on CuPy", " or ".join(map(repr, values))
+                why, known = f"{given!r} is not supported on CuPy", " or ".join(map(repr, values))
                 instead = f"use {known}, or device='auto' to run it on the CPU"
                 reasons.append(Reason(step, why, instead, name))
         if reasons:
@@ -138,11 +138,11 @@ class ArrayApiModel(Model):
         xp = frames.xp(X)
         name = type(self.estimator).__name__
         if bool(xp.any(xp.isnan(X))):
-            why = f"{self.step}: {name} does not take missing values (NaN)"
-            raise DataError(f"{why}; impute them in a step before")
+            why = f"{self.step}: {name} does not support missing values (NaN)"
+            raise DataError(f"{why}; impute them in an earlier step")
         if np.ndim(y) == 2 and y.shape[1] > 1 and is_classifier(self.estimator):
-            why = f"{name} learns one target on CuPy and y has {y.shape[1]}"
-            raise Unsupported(Reason(self.step, why, "fit one model a target"))
+            why = f"{name} supports one target on CuPy, but y has {y.shape[1]}"
+            raise Unsupported(Reason(self.step, why, "fit one model per target"))
         if y is not None and is_classifier(self.estimator):
             self.classes, y = np.unique(y, return_inverse=True)
         device = frames.device_of(X)

@@ -1,4 +1,4 @@
-"""An estimator on a device: where it runs, what runs it, and what it is run by."""
+"""An estimator on a device: where it runs, and what runs it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CLOSE = 2.0**-14
 """Share of a number within which float32 has fewer than 1024 others."""
 
 METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
-"""What a fitted estimator may be asked for, and a lifted one is compared by."""
+"""Methods of a fitted estimator, by which a lifted one is compared."""
 
 
 class Model:
@@ -49,10 +49,10 @@ class Model:
     """
 
     first = True
-    """Its rows are the caller's own, and not what a step before has made."""
+    """Its rows are the caller's own, not the output of a step."""
 
     dtype = "auto"
-    """Type of the matrix that it learns and answers from; "auto" is that of its rows."""
+    """Type of the matrix that it learns and predicts from; "auto" is that of its rows."""
 
     sparse = True
     """Whether it takes sparse rows where it runs."""
@@ -127,13 +127,13 @@ class Model:
             return X
         if not get_tags(self.estimator).input_tags.sparse:
             check_array(csr_matrix((1, 1)), input_name="X")
-        why = f"{type(self.estimator).__name__} takes no sparse rows on the GPU"
+        why = f"{type(self.estimator).__name__} does not support sparse rows on the GPU"
         if self.dtype not in ("auto", X.dtype):
             X = X.astype(self.dtype)
         return densify(X, self.step, why, order)
 
     def learnt_from(self, X: Table, order: str = "C") -> Any:
-        """Return rows as a matrix to learn from, and remember what they were."""
+        """Return rows as a matrix to learn from, and remember their type."""
         made = frames.matrix(self.taken(X, order), order, self.dtype)
         if self.dtype != "auto" and not frames.is_sparse(X):
             self.row = make_zero_row(X)
@@ -146,10 +146,10 @@ class Model:
         return self.native
 
     def cast(self) -> tuple[str, Any] | None:
-        """Return the step that makes of rows what the lifted estimator learnt from.
+        """Return the step that casts rows to the type that the lifted estimator was fitted on.
 
-        None where they are that already, where the estimator makes it itself, and where a
-        `Pipeline` has none of its answers.
+        None if they are that already, if the estimator converts them itself, or if a `Pipeline`
+        has none of its methods.
         """
         needed = self.row is not None and not reads_float32(self.estimator)
         answers = any(hasattr(self.estimator, method) for method in (*METHODS, "score"))
@@ -206,15 +206,15 @@ def uses_lbfgs(estimator: Estimator) -> bool:
 
 
 def _warn_of_merged(X: Table, made: Any) -> None:
-    """Warn of a column whose numbers lie so close together that float32 tells few apart."""
+    """Warn of a column whose numbers are so close together that float32 merges them."""
     low, high = made.min(axis=0), made.max(axis=0)
     close = (high > low) & (high - low < _CLOSE * abs(high))
     if bool(close.any()):
         column = int(close.argmax())
         name = X.columns[column] if frames.is_frame(X) else column
         warnings.warn(
-            f"column {name!r}: its numbers about {float(high[column]):g} are few in float32, in "
-            "which this step learns; subtract a base",
+            f"column {name!r}: values near {float(high[column]):g} are too close together for "
+            "float32, in which this step learns; subtract a constant from the column",
             UserWarning,
             stacklevel=2,
         )
@@ -235,7 +235,7 @@ def make_zero_row(X: Table) -> Any:
 
 
 def make_cast(row: Any, dtype: str) -> tuple[str, Any] | None:
-    """Return the step that makes of rows like this one a matrix of a type; None if they are one.
+    """Return the step that casts rows like this one to a type; None if they have it.
 
     >>> name, cast = make_cast(np.zeros((1, 2)), "float32")
     >>> name, cast.transform([[0.1, 2]]).dtype.name
@@ -254,7 +254,7 @@ def make_cast(row: Any, dtype: str) -> tuple[str, Any] | None:
 
 
 def call_partition(X: Table, model: Model, method: str, params: Params) -> Any:
-    """Return what a model answers for one partition, on the host."""
+    """Return the result of a model for one partition, on the host."""
     made = model.call(method, X, **params)
     if isinstance(made, tuple):
         return tuple(frames.to_device(each, "cpu") for each in made)
@@ -267,7 +267,7 @@ def _call_unless_empty(X: Table, *asked: Any) -> Any:
 
 
 class HostModel(Model):
-    """The user's estimator as it is, on the host."""
+    """The user's own estimator, on the host."""
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Fit; a one-column target stays one-dimensional."""
@@ -304,17 +304,17 @@ class Placement:
     step : str
         Path in the estimator, ``"columntransformer.numbers.simpleimputer"``.
     implementation : str
-        What runs it; empty when nothing can.
+        What runs it; empty if nothing can.
     device : str
         ``"cpu"``, ``"cuda"``, or empty.
     note : str
-        What differs from the estimator, or why it does not run on the device asked for.
+        What differs from the estimator, or why it does not run on the requested device.
     parameters : mapping of str to object
-        What the implementation is given under another name or value than in the estimator.
+        Parameters of the implementation with another name or value than in the estimator.
     dropped : tuple of str
-        Parameters, as ``"name=value"``, that make no difference to the implementation.
+        Parameters, as ``"name=value"``, that the implementation ignores.
     reasons : tuple of Reason
-        Why it does not run on the device asked for.
+        Why it does not run on the requested device.
     """
 
     step: str
@@ -327,7 +327,7 @@ class Placement:
 
     @property
     def remarks(self) -> str:
-        """All that there is to say, in one line.
+        """Parameters and note in one line.
 
         >>> Placement("k", "cuml.cluster.KMeans", "cuda", parameters={"init": "k-means||"}).remarks
         "takes init='k-means||'"
@@ -336,11 +336,11 @@ class Placement:
         return "; ".join(filter(None, [takes and f"takes {takes}", self.note]))
 
     def noted(self, remark: str) -> Placement:
-        """Return it with a remark added to the note."""
+        """Return a copy with a remark added to the note."""
         return replace(self, note="; ".join(filter(None, (self.note, remark))))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain data; values that JSON has no form for as their `repr`."""
+        """Return the fields as plain data; values that JSON cannot store become their `repr`."""
         plain = {name: _plain(value) for name, value in self.parameters.items()}
         fields = {name: value for name, value in vars(self).items() if name != "reasons"}
         reasons = [asdict(reason) for reason in self.reasons]
@@ -348,7 +348,7 @@ class Placement:
 
 
 def list_changes(estimator: ReadParams, given: ReadParams) -> dict[str, Any]:
-    """Return the parameters that an implementation is given otherwise than the estimator has them.
+    """Return the parameters that an implementation gets with another name or value.
 
     >>> list_changes({"C": 1.0, "tol": 0.1}, {"C": 1.0, "tol": 0.01, "solver": "qn"})
     {'tol': 0.01, 'solver': 'qn'}
@@ -369,16 +369,16 @@ class Backend(Protocol):
     """What runs steps of one sort on one device."""
 
     runner: Literal["scikit-learn", "cuML", "CuPy", "XGBoost"] = "cuML"
-    """By what it runs them."""
+    """The library that runs them."""
 
     order: str = "C"
     """The order of a matrix that it learns from without making a copy."""
 
     sparse: bool = True
-    """Whether it takes sparse rows; for others they are made dense, where they fit."""
+    """Whether it takes sparse rows; otherwise they become dense, if they fit."""
 
     sparse_note: str = ""
-    """What there is to say of sparse rows that it takes."""
+    """A note on the sparse rows that it takes."""
 
     unsafe_in_float32: bool = False
     """Whether it learns from float64, unless another type is asked for."""

@@ -8,7 +8,7 @@ from pipeline.typing import Estimator
 
 
 class HostBackend(Backend):
-    """Runs every estimator as it is; its types are its own."""
+    """Runs every estimator itself, with its own types."""
 
     runner = "scikit-learn"
 
@@ -20,7 +20,7 @@ class HostBackend(Backend):
         """Return what runs an estimator."""
         asked = getattr(estimator, "device", None)
         replaced = asked not in (None, "cpu") and is_xgboost(estimator)
-        note = f"device={asked!r} of the estimator is replaced" if replaced else ""
+        note = f"the estimator's device={asked!r} is replaced" if replaced else ""
         package = type(estimator).__module__.partition(".")[0]
         return Placement(step, f"{package}.{type(estimator).__name__}", "cpu", note)
 

@@ -29,7 +29,7 @@ class XGBoostBackend(Backend):
     """Runs XGBoost's own classes by their parameter `device`."""
 
     runner = "XGBoost"
-    sparse_note = "sparse rows come to the host, where it bins the cells that are there"
+    sparse_note = "sparse rows are copied to the host, where XGBoost bins the stored values"
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
         """Return the estimator, placed on the GPU."""
@@ -45,11 +45,11 @@ class XGBoostBackend(Backend):
 
 
 RUNNERS = {"cupy": ArrayApiBackend(), "text": TextBackend(), "xgboost": XGBoostBackend()}
-"""What runs estimators of a kind; of cuML's each has its own."""
+"""What runs estimators of a kind; each of cuML's has its own."""
 
 
 def find_backend(estimator: Estimator) -> Backend | None:
-    """Return what runs an estimator on the GPU, by its exact class; None where nothing does."""
+    """Return what runs an estimator on the GPU, by its exact class; None if nothing does."""
     if is_container(estimator):
         return DOCUMENTS_BACKEND
     found = rule(estimator)
@@ -81,18 +81,18 @@ def knows(kind: type) -> bool:
 
 
 def no_twin(estimator: Estimator, step: str) -> Reason:
-    """Return the reason for an estimator that is in no table, with the nearest that is."""
+    """Return the reason for an estimator that is not supported, with the nearest one that is."""
     name = type(estimator).__name__
     on_host = "device='auto' to run this step on the CPU"
     if nearest := _substitute(type(estimator)):
         instead = f"the nearest on the GPU is {nearest}; use it, or {on_host}"
     elif hasattr(type(estimator), "to_sklearn"):
-        instead = "an Accelerated stands alone: put one around the whole"
+        instead = "use one Accelerated around the pipeline, not inside it"
     elif {"estimator", "estimators"} & set(vars(estimator)):
         instead = f"put Accelerated around the estimators inside it, or use {on_host}"
     else:
         instead = f"use {on_host}"
-    return Reason(step, f"{name} has no rule for the GPU", instead)
+    return Reason(step, f"{name} is not supported on the GPU", instead)
 
 
 def _substitute(kind: type) -> str | None:

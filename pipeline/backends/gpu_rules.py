@@ -83,7 +83,7 @@ _TREES: dict[str, Check] = {
         "max_leaves max_samples min_impurity_decrease bootstrap"
     ),
     "random_state": whole_or_none,
-    # Out-of-bag answers would be those of one GPU's rows.
+    # Out-of-bag predictions would be those of one GPU's rows.
     "oob_score": one_of(False),
 }
 
@@ -100,7 +100,7 @@ class Rule:
         The fewest cells (rows × columns; of a vectorizer, texts) that are worth a GPU.
     tags : tuple of str
         What it takes: "sparse" rows, "weights" of rows in its `fit`, several "targets".
-        "keeps_rows": it answers by distances to what it learns from. Where that is sparse, it
+        "keeps_rows": it predicts by distances to its training rows. Where that is sparse, it
         takes no dense rows any more; else it expands |x - y|^2 in float32, which leaves no digits
         of rows far off zero. "overwrites": it centres rows that lie column by column in place,
         and puts the mean back. "seeded": without a `random_state` it would draw the same numbers
@@ -121,7 +121,7 @@ class Rule:
         Weights that it ignores or takes for others where there are more than two classes.
     dtype : {"", "float32", "float64", "scaled"}
         The type that it learns from, where that is not any that is asked for. "float32":
-        cuML's class knows no other type, or scikit-learn's makes it of any rows. "float64",
+        cuML's class knows no other type, or scikit-learn's converts any rows to it. "float64",
         unless float32 is asked for: it subtracts means, or solves normal equations, for which
         float32 may have too few digits. "scaled": float64 of a size for its cutoff, as it takes
         what is small for nothing.
@@ -134,7 +134,7 @@ class Rule:
     translation : Translation, optional
         Our translation, where cuML has none.
     multi_gpu : MultiGpuClass, optional
-        The class of cuml.dask that makes one model of all rows.
+        The class of cuml.dask that trains one model on all rows.
     """
 
     min_cells: float

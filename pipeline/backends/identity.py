@@ -1,4 +1,4 @@
-"""What decides on what an estimator learns from the same rows, as one digest."""
+"""A digest of everything that decides what an estimator learns from the same rows."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _LIBRARIES = ("builtins", "math", "numpy", "operator", "pandas", "pipeline", "re
 
 
 class NotShared(PipelineError):
-    """What an estimator learns may differ though its parameters do not; the message says why."""
+    """An estimator may learn something else with the same parameters; the message says why."""
 
 
 def identify(value: Any, path: str = "") -> str:
-    """Return a digest that two values have in common only if a fit cannot tell them apart.
+    """Return a digest that two values share only if a fit cannot distinguish them.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def identify(value: Any, path: str = "") -> str:
     Raises
     ------
     NotShared
-        An estimator has a random state that is no integer, is fitted, or holds code of your own,
+        An estimator is fitted, or has a random state that is not an integer, or your own code,
         which may change.
 
     Examples
@@ -48,17 +48,17 @@ def identify(value: Any, path: str = "") -> str:
     True
     >>> identify(TruncatedSVD(), "svd")
     Traceback (most recent call last):
-    pipeline.backends.identity.NotShared: svd.random_state=None is no seed; pass a number
+    pipeline.backends.identity.NotShared: svd.random_state=None is not a seed; pass an integer
     """
     _check(value, path)
     return str(joblib.hash(clone(value, safe=False)))
 
 
 def _check(value: Any, path: str) -> None:
-    """Refuse what may change, or draw other numbers, between two fits."""
+    """Reject what may change, or draw other numbers, between two fits."""
     if isinstance(value, BaseEstimator):
         if any(name.endswith("_") and name[:1] != "_" for name in vars(value)):
-            raise NotShared(f"{path or type(value).__name__} is fitted, which its parameters hide")
+            raise NotShared(f"{path or type(value).__name__} is already fitted")
         _check_params(value.get_params(deep=False), path)
     elif isinstance(value, BaseCrossValidator | BaseShuffleSplit):
         if getattr(value, "shuffle", isinstance(value, BaseShuffleSplit)):
@@ -79,22 +79,22 @@ def _check(value: Any, path: str) -> None:
 def _check_params(params: Mapping[str, Any], path: str) -> None:
     for name, value in params.items():
         if name == "random_state" and not isinstance(value, int | np.integer | str):
-            raise NotShared(f"{path}.{name}={value!r} is no seed; pass a number")
+            raise NotShared(f"{path}.{name}={value!r} is not a seed; pass an integer")
         if name == "cv" and "shuffle" in params and not hasattr(value, "split"):
             folds = "StratifiedKFold(5, shuffle=True, random_state=0)"
-            raise NotShared(f"{path}.cv={value!r} draws folds without a seed; pass {folds}")
+            raise NotShared(f"{path}.cv={value!r} draws random folds; pass {folds}")
         _check(value, f"{path}.{name}")
 
 
 def _check_code(value: Any, path: str) -> None:
-    """Refuse functions and classes of the user, and functions that draw numbers."""
+    """Reject functions and classes of the user, and functions that draw numbers."""
     if isinstance(value, np.ufunc):
         return
     code = value if isclass(value) or hasattr(value, "__name__") else type(value)
     name = getattr(code, "__qualname__", code.__name__)
     module = str(getattr(code, "__module__", None) or "numpy")
     if module.partition(".")[0] not in _LIBRARIES or "<lambda>" in name:
-        raise NotShared(f"{path}: {name} is code of your own, which may change")
+        raise NotShared(f"{path}: {name} is your own code, which may change")
     with suppress(TypeError, ValueError):  # of C, which has no signature
         if not isclass(code) and re.search(r"\brandom_state\b", str(signature(code))):
             raise NotShared(f"{path}: {name} draws numbers without a seed")

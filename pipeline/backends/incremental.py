@@ -48,7 +48,7 @@ class Batch:
     Parameters
     ----------
     read : callable
-        Makes or reads the rows, shape (n_rows, n_columns).
+        Computes or reads the rows, shape (n_rows, n_columns).
     y, sample_weight : numpy.ndarray, shape (n_rows,), or None
     """
 
@@ -62,7 +62,7 @@ def fit_incrementally(
 ) -> None:
     """Fit an estimator with `partial_fit` on partitions, of which one is in memory at a time.
 
-    Naive Bayes adds up, and comes to the model that `fit` makes of all rows; the others take steps.
+    Naive Bayes adds up sums, which gives the model of a `fit` of all rows; the others take steps.
     """
     known = {"classes": np.unique(y)} if is_classifier(estimator) else {}
     # Of `IncrementalPCA`, only `fit` takes sparse rows, and makes batches of them dense.
@@ -78,7 +78,7 @@ def fit_incrementally(
 
 
 def _split_rows(estimator: Estimator, n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Yield the rows of a partition that are learnt from together."""
+    """Yield the rows of each batch of a partition."""
     if not hasattr(estimator, "batch_size"):
         return iter([slice(None)])
     # As `IncrementalPCA.fit` has it, and with the same care for a last batch that is too small.
@@ -93,7 +93,7 @@ def _split_rows(estimator: Estimator, n_rows: int, n_columns: int) -> Iterator[s
 def read_batches(
     X: Table, y: Target, sample_weight: Array, folder: Path | None = None
 ) -> list[Batch]:
-    """Return the partitions that have rows; made anew by each reading, or once into a folder.
+    """Return the partitions that have rows; computed by each reading, or once into a folder.
 
     Raises
     ------

@@ -68,9 +68,9 @@ META: Mapping[str, Mapping[str, Callable[[], Estimator] | None]] = {
 """Name of the meta-estimator -> the parameters that hold estimators, and what None stands for."""
 
 ASKED = (*METHODS, "predict_log_proba")
-"""What scikit-learn asks those inside for."""
+"""The methods of inner estimators that scikit-learn calls."""
 
-NOTE = "the rows come to the host, where they are cut; what is inside is fitted on the GPU"
+NOTE = "rows are split on the host; the inner estimators are fitted on the GPU"
 
 
 def holds_estimators(estimator: Estimator) -> bool:
@@ -94,7 +94,7 @@ def inner_estimators(meta: Estimator) -> dict[str, Estimator]:
         if param == "estimators":
             pairs = (isinstance(pair, tuple | list) and len(pair) == 2 for pair in held or [held])
             if not all(pairs):
-                raise ConfigError(f"estimators={held!r} is no list of names and estimators")
+                raise ConfigError(f"estimators={held!r} is not a list of (name, estimator)")
             found |= {name: each for name, each in held if not isinstance(each, str)}
         elif held is not None or default is not None:
             found[param] = default() if held is None and default else held
@@ -103,9 +103,9 @@ def inner_estimators(meta: Estimator) -> dict[str, Estimator]:
 
 def find_obstacles(meta: Estimator, step: str) -> list[Reason]:
     """Return why scikit-learn would not fit what is inside, whatever it is."""
-    instead = "fit the estimator within, or use device='auto'"
+    instead = "let it fit the estimator, or use device='auto'"
     return [
-        Reason(step, "its estimator is fitted already", instead, name)
+        Reason(step, "its estimator is already fitted", instead, name)
         for name, value in (("prefit", True), ("cv", "prefit"))
         if type(getattr(meta, name, None)) is type(value) and getattr(meta, name) == value
     ]
@@ -184,7 +184,7 @@ class MetaModel(Model):
         self.native.set_params(**_replaced(self.native, step, backend.lower))
 
     def asked_for(self, dtype: str) -> None:
-        """Learn from a matrix of a type, unless those inside make it."""
+        """Learn from a matrix of a type, unless the inner estimators convert to it."""
         self.dtype = "auto" if self.of_tables else dtype
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
@@ -243,7 +243,7 @@ class Inner(BaseEstimator):
     estimator : estimator
         The user's own.
     path : str
-        Where it stands.
+        Its path in the estimator.
     lower : callable
     """
 
@@ -297,7 +297,7 @@ class Inner(BaseEstimator):
         return fit
 
     def answer(self, method: str, X: Table, **params: Any) -> Any:
-        """Return what a method of the fitted estimator answers, on the host."""
+        """Return the result of a method of the fitted estimator, on the host."""
         with self._inside():
             made = self.plan_.call(method, X, **params)
         return self._home(made, method)
@@ -320,7 +320,7 @@ class Inner(BaseEstimator):
 
     @contextmanager
     def _inside(self) -> Iterator[None]:
-        """Record what happens as inside, and remember what the device refuses."""
+        """Record events as inside, and remember what the device does not support."""
         steps = isinstance(self.estimator, Pipeline)
         try:
             with trace.within(self.path if steps else self._parent):
@@ -339,7 +339,7 @@ class Inner(BaseEstimator):
         return self._lifted
 
     def __getattr__(self, name: str) -> Any:
-        """Return a method that the estimator has, or what scikit-learn's would have learnt."""
+        """Return a method of the estimator, or a fitted attribute of scikit-learn's."""
         if name in ASKED and hasattr(self.estimator, name):
             return wraps(getattr(self.estimator, name))(partial(self.answer, name))
         if not name.endswith("_") or name.startswith("_") or "plan_" not in vars(self):

@@ -69,27 +69,25 @@ def documents(X: Table) -> Any:
     """
     X = _series(X)
     if len(X) == 0:
-        raise DataError("X has 0 documents and at least 1 is required")
+        raise DataError("X has 0 documents; pass at least one")
     on_host = frames.library(X) == "pandas"
     if not on_host and X.dtype.kind in NUMERIC:
         raise _no_text(f"{X.dtype} values")
     if missing := int(X.isna().sum()):
-        raise DataError(
-            f"X has {missing} missing documents; make them empty with X.fillna('') or drop the rows"
-        )
+        raise DataError(f"X has {missing} missing documents; use X.fillna(''), or drop the rows")
     return _host_text(X) if on_host else X.astype("str")
 
 
 def _series(X: Table) -> Any:
     if isinstance(X, str | bytes):
-        raise DataError("X is a single text where a list of texts is needed; pass [X]")
+        raise DataError("X is a single text, not a list of texts; pass [X]")
     if frames.is_partitioned(X):
-        raise DataError("texts are read in one piece; pass X.compute()")
+        raise DataError("X has partitions, which text must not have; pass X.compute()")
     if not isinstance(X, Iterable) and frames.library(X) != "cudf":
-        raise DataError(f"X is a {type(X).__name__} where a list of texts is needed")
+        raise DataError(f"X is of type {type(X).__name__}; pass a list of texts")
     if len(getattr(X, "shape", ())) > 1 or frames.is_frame(X):
         raise DataError(
-            f"X is a table (shape={X.shape}) and text is read from one column; pass X['name'] of a "
+            f"X is a table (shape={X.shape}), not a column of text; pass X['name'] of a "
             "frame, X[:, 0] of an array, or use a ColumnTransformer with the column's name as key"
         )
     if frames.library(X) == "cudf":
@@ -112,7 +110,7 @@ def _host_text(X: pd.Series) -> pd.Series:
 
 def _no_text(found: str) -> DataError:
     how = "convert them (astype('str'), or decode bytes) or leave them out"
-    return DataError(f"X holds {found} where text is needed; {how}")
+    return DataError(f"X holds {found}, not text; {how}")
 
 
 def labels(y: Target) -> np.ndarray:
@@ -121,12 +119,12 @@ def labels(y: Target) -> np.ndarray:
     Raises
     ------
     DataError
-        They are no column, there are none, or some are missing.
+        They are not one column, there are none, or some are missing.
     """
     y = np.asarray(frames.to_device(y, "cpu"))
     y = y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y
     if y.ndim != 1 or not len(y):
-        raise DataError(f"labels are one column of values; these have the shape {y.shape}")
+        raise DataError(f"labels must be one column of values; these have the shape {y.shape}")
     if missing := int(np.count_nonzero(pd.isna(y))):
         raise DataError(f"{missing} labels are missing; drop these rows")
     return y

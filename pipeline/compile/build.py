@@ -1,4 +1,4 @@
-"""From what runs a transformer to the tree of nodes that does."""
+"""From the ops of a transformer to the tree of nodes that runs it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BuildOptions:
     """How a tree is built; `Program` says of each parameter what it is."""
 
     keeps: Keeps = "none"
-    """Which statistics are kept, for more rows to be added to: "small" are those that hold no
+    """Which statistics are kept so that more rows can be added: "small" are those that hold no
     rows, unless some step needs all rows at once."""
     weights: Sequence[tuple[Any, Any]] = ()
     """What transformers, as they are in the estimator, weigh the rows by."""
@@ -79,11 +79,11 @@ def _node(op: Op, head: pd.DataFrame, options: BuildOptions) -> BlockNode:
     if options.workers is None:
         why = "; ".join([reason.why for reason in op.reasons]) if op.reasons else ""
     else:
-        why = "as it was when it was fitted" if op.path in options.workers else ""
+        why = "as in the fit" if op.path in options.workers else ""
         if op.reasons and not why:
             raise DataError(
-                f"{op.path}: the model was saved by a version that ran {op.estimator!r} in another "
-                "way; load it with that version, or fit it again"
+                f"{op.path}: the model was saved by a version that ran {op.estimator!r} "
+                "differently; load it with that version, or fit it again"
             )
     if why:
         return _worker(op, options, why)

@@ -1,7 +1,7 @@
-"""CPU or GPU, before anything runs: by the rows, the columns and the algorithms.
+"""The choice of CPU or GPU before a run, by the rows, the columns and the algorithms.
 
-From which size on a job is worth a GPU is assumed: no GPU has measured it. A table of 100 columns
-then has the rows from which on the CPU, whose times were measured, takes a second.
+The size from which a job is worth a GPU is assumed, not measured on a GPU: it is the size at which
+the CPU takes a second for a table of 100 columns, by measured times.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pipeline.table import frames
 from pipeline.typing import Table
 
 WORDS = 100
-"""Columns that a step behind a text vectorizer is assumed to read: different words of a text."""
+"""Columns that a step after a text vectorizer is assumed to read: different words of a text."""
 TREES = 100
 """`n_estimators` that the sizes of forests and boosted trees hold for."""
 USABLE = 0.9
@@ -46,7 +46,7 @@ def advise(
     estimator : estimator
     n_rows, n_columns : int
     gpu_memory_bytes : int, optional
-        None where it is not known; it is not asked about then.
+        None if it is not known.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def advise(
     """
     shares = list(_shares(estimator, n_rows, n_columns))
     if not shares:
-        return Choice("cpu", "none of its steps has a rule for the GPU", "unfit")
+        return Choice("cpu", "none of its steps is supported on the GPU", "unfit")
     if (share := sum(each for _, each in shares)) < 1:
         why = f"{share:.1%} of the smallest size that is worth a GPU (assumed)"
         return Choice("cpu", why, "small")
@@ -67,13 +67,13 @@ def advise(
     refused = {op.path: op.refused for op in steps if op.refused}
     if (share := sum(each for step, each in shares if step not in refused)) < 1:
         first = next(iter(refused.values()))[0]
-        why = f"too little is left for a GPU, which cannot run it all: {first}"
+        why = f"the steps that a GPU can run are too small for it: {first}"
         return Choice("cpu", why, "unfit")
     needed = 4 * COPIES * n_rows * n_columns
     if gpu_memory_bytes is not None and needed > USABLE * gpu_memory_bytes:
         return Choice(
             "cpu",
-            f"would need about {needed / 2**30:.1f} GiB (assumed) and the GPU has "
+            f"it would need about {needed / 2**30:.1f} GiB (assumed), but the GPU has "
             f"{gpu_memory_bytes / 2**30:.1f} GiB",
             "unfit",
         )
@@ -101,18 +101,18 @@ def choose_for(device: str, estimator: BaseEstimator, X: Table) -> Choice:
     if device != "auto" or choice.name == "cpu":
         return choice
     if frames.device_of(X) == "cuda":
-        return Choice("cuda", f"{choice.why}; the table is on a GPU already")
+        return Choice("cuda", f"{choice.why}; the table is already on a GPU")
     size = _shape(X)
     if size is None:
-        return Choice("cuda", f"{choice.why}; how many rows there are is not known beforehand")
-    what = "cells a row that are not zero" if frames.is_sparse(X) else "columns"
+        return Choice("cuda", f"{choice.why}; the number of rows is not known before the run")
+    what = "non-zero values per row" if frames.is_sparse(X) else "columns"
     return choose_by_size(choice, estimator, *size, what)
 
 
 def choose_by_size(
     choice: Choice, estimator: BaseEstimator, n_rows: int, n_columns: int, what: str = "columns"
 ) -> Choice:
-    """Return a choice of ``"auto"``, overruled where the job is too small or too large for it."""
+    """Return a choice of ``"auto"``, or the CPU if the job is too small or too large for a GPU."""
     if choice.name == "cpu":
         return choice
     compile(estimator)
@@ -124,17 +124,17 @@ def choose_by_size(
 
 
 def report_fallbacks(device: str, choice: Choice, plan: Any) -> None:
-    """Log each step that ran on the CPU though a GPU was asked for or there is one, and why.
+    """Log each step that ran on the CPU although a GPU was requested or is available, and why.
 
-    The logger is ``pipeline``, the level INFO. Where ``device="auto"`` took no step of a fit to the
-    GPU of this machine, and not because the job is small, one warning says so too.
+    The logger is ``pipeline``, the level INFO. If ``device="auto"`` ran no step of a fit on the GPU
+    of this machine, and not because the job is small, one warning says so too.
 
     Parameters
     ----------
     device : {"auto", "cpu", "cuda"}
-        What was asked for.
+        As requested.
     choice : Choice
-        What the fit began with.
+        Of the fit.
     plan : object with `placements`
         Where the steps ran.
     """
@@ -153,20 +153,20 @@ def report_fallbacks(device: str, choice: Choice, plan: Any) -> None:
 
 
 def describe_sizes(estimator: BaseEstimator) -> str:
-    """Return from which size on ``device="auto"`` takes a GPU, where there is one.
+    """Return from which size ``device="auto"`` uses a GPU, if there is one.
 
     Examples
     --------
     >>> from sklearn.ensemble import HistGradientBoostingClassifier
     >>> describe_sizes(HistGradientBoostingClassifier())
-    'auto: the CPU, whatever the size'
+    'auto: the CPU for any size'
     """
     columns, what = (1, "texts") if reads_text(estimator) else (100, "rows of 100 columns")
     share = sum(each for _, each in _shares(estimator, 1, columns))
     if not share:
-        return "auto: the CPU, whatever the size"
+        return "auto: the CPU for any size"
     rows = int(float(f"{1 / share:.1e}"))
-    return f"auto: a usable GPU from about {rows:,} {what} (assumed); else the CPU"
+    return f"auto: a GPU, if usable, from about {rows:,} {what} (assumed); else the CPU"
 
 
 def _shares(estimator: BaseEstimator, rows: int, columns: int) -> Iterator[tuple[str, float]]:

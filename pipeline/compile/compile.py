@@ -1,6 +1,6 @@
-"""From an estimator, and what is known of its rows, to what runs each step: the only walk.
+"""From an estimator, and what is known of its rows, to what runs each step.
 
-`explain` prints what it returns, a fit runs it, forecasts and the choice of a device read it.
+`explain` prints the result, a fit runs it, and forecasts and the choice of a device read it.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from pipeline.table import frames
 from pipeline.typing import Estimator, Table
 
 DEVICES = ("cpu", "cuda")
-MADE_DENSE = "sparse rows are made dense where they fit, and refused otherwise"
-REFUSED = "sparse rows are refused, as scikit-learn's own refuses them"
+MADE_DENSE = "sparse rows become dense if they fit, and are rejected otherwise"
+REFUSED = "sparse rows are rejected, as in scikit-learn"
 
 
 class Kind(Enum):
@@ -61,7 +61,7 @@ def compile(estimator: BaseEstimator, spec: RowSpec = RowSpec(), path: str = "")
     spec : RowSpec
         The device, and what is known of the rows.
     path : str
-        Where it stands inside another one.
+        Its path inside another estimator.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def compile(estimator: BaseEstimator, spec: RowSpec = RowSpec(), path: str = "")
     ConfigError
         A parameter, a name or a column of the estimator is invalid.
     Unsupported
-        XGBoost does not know a keyword, or a step takes no sparse rows.
+        XGBoost does not know a keyword, or a step does not support sparse rows.
 
     Examples
     --------
@@ -91,13 +91,13 @@ def compile(estimator: BaseEstimator, spec: RowSpec = RowSpec(), path: str = "")
     check_names(estimator, path or "pipeline")
     held = named_steps(estimator, path)
     if not held:
-        raise ConfigError("the pipeline has no step left: all are 'passthrough'")
+        raise ConfigError("the pipeline has no steps except 'passthrough'; add one")
     steps = _steps(held, spec)
     _refuse_sparse(held)
     whole = Op(path, estimator, "container", spec, steps[-1].out, tuple(steps))
     _refuse_callbacks(steps, (path, estimator))
     if estimator.memory is not None:
-        first = steps[0].noted("memory: fitted steps are not kept for other fits")
+        first = steps[0].noted("memory= is ignored: fitted steps are not cached")
         whole = replace(whole, children=(first, *steps[1:]))
     return whole
 
@@ -161,7 +161,7 @@ def kind_of_step(part: Any) -> Kind:
 
 
 def reads_table(part: Any) -> bool:
-    """Return whether a step takes a table, and neither documents nor labels."""
+    """Return whether a step takes a table, not documents or labels."""
     return kind_of_step(part) is not Kind.LABELS and not reads_text(part)
 
 
@@ -171,9 +171,9 @@ def _steps(held: Sequence[tuple[str, Any]], spec: RowSpec) -> list[Op]:
     for name, part in held:
         if not isinstance(part, type):
             if not hasattr(part, "fit"):
-                raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator")
+                raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator; pass one")
             if part is not held[-1][1] and not hasattr(part, "transform"):
-                raise ConfigError(f"{name}: {part!r} comes before others and transforms nothing")
+                raise ConfigError(f"{name}: {part!r} has no transform; put it last")
         op = compile_step(part, name, spec)
         if op.rule is not None and spec.form != "dense":
             op = op.noted(_tell_rows(op.rule, part, spec.form, ops))
@@ -203,8 +203,8 @@ def _of_sparse(part: Any, path: str, spec: RowSpec) -> Op:
     """Return a transformer of a table, which is given sparse rows."""
     check_parameters(part, path)
     what = "are" if spec.form == "sparse" else "may be"
-    instead = "leave it out, or use device='auto'; of sparse X, pass X.toarray()"
-    reason = Reason(path, f"its rows {what} sparse, and blocks are dense", instead)
+    instead = "leave it out, use device='auto', or pass X.toarray() if X is sparse"
+    reason = Reason(path, f"its rows {what} sparse, but only dense rows are supported", instead)
     return _on_host(part, path, spec, [reason])
 
 
@@ -258,15 +258,15 @@ def _look_inside(part: Any, path: str, spec: RowSpec) -> Op:
 
 
 def _tell_rows(rule: Backend, part: Any, form: Form, before: Sequence[Op]) -> str:
-    """Return what there is to say of the sparse rows that a model may be given."""
+    """Return a note on the sparse rows that a model may be given."""
     least = [
         each.estimator.sparse_threshold
         for op in before
         for each in op.tree
         if type(each.estimator) is ColumnTransformer
     ]
-    few = f" where fewer than {least[-1]:g} of the cells are not zero" if least else ""
-    given = f"is given CSR{few}" if least or (form == "either" and before) else ""
+    few = f" if less than {least[-1]:g} of the values are non-zero" if least else ""
+    given = f"gets sparse rows{few}" if least or (form == "either" and before) else ""
     if rule.sparse:
         return "; ".join(filter(None, (given, rule.sparse_note)))
     return f"{given}; {MADE_DENSE if get_tags(part).input_tags.sparse else REFUSED}".lstrip("; ")
@@ -289,7 +289,7 @@ def _made(op: Op, kind: Kind) -> Form:
 
 
 def _refuse_callbacks(steps: Sequence[Op], *whole: tuple[str, Any]) -> None:
-    """Refuse what the loops of scikit-learn's own steps would call, for steps of ours."""
+    """Reject callbacks, which only scikit-learn's own steps would call."""
     called = [path for path, part in whole if getattr(part, "_skl_callbacks", None)]
     called += [
         leaf.path
@@ -299,20 +299,22 @@ def _refuse_callbacks(steps: Sequence[Op], *whole: tuple[str, Any]) -> None:
         if getattr(leaf.estimator, "_skl_callbacks", None)
     ]
     if called:
-        why = "callbacks are called by scikit-learn's own fit alone"
+        why = "only scikit-learn's own fit calls callbacks"
         suggestion = "leave them out, or run it on the CPU"
         raise Unsupported(*(Reason(path, why, suggestion, "set_callbacks") for path in called))
 
 
 def _refuse_sparse(steps: Sequence[tuple[str, Any]]) -> None:
-    """Refuse what scikit-learn would refuse only after it has read all texts."""
+    """Reject what scikit-learn would reject only after it has read all texts."""
     for (before, maker), (name, taker) in pairwise(steps):
         texts = _KINDS[type(maker)] is Kind.TEXT
         if not texts or not type(taker).__module__.startswith("sklearn."):
             continue
         if not reads_text(taker) and not get_tags(taker).input_tags.sparse:
-            why = f"{type(taker).__name__} takes no sparse rows, which {before} makes"
-            suggestion = "put a TruncatedSVD before it, or use one that does, as LogisticRegression"
+            why = f"{type(taker).__name__} does not support sparse rows, which {before} returns"
+            suggestion = (
+                "put a TruncatedSVD before it, or use an estimator such as LogisticRegression"
+            )
             raise Unsupported(Reason(name, why, suggestion))
 
 

@@ -1,6 +1,6 @@
 """Nodes that hold others: a `Pipeline`, a `ColumnTransformer`, a `FeatureUnion`.
 
-What scikit-learn has learnt is read back from the tree by `to_sklearn`: a `ColumnTransformer` is
+What scikit-learn would learn is read back from the tree by `to_sklearn`: a `ColumnTransformer` is
 fitted by scikit-learn itself, on one row and with the fitted parts in place.
 """
 
@@ -44,7 +44,7 @@ class PipelineNode(BlockNode):
         self.estimator, self.children = estimator, list(nodes)
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
-        """Fit each node on what the one before made of the training rows."""
+        """Fit each node on the output of the one before."""
         for i, node in enumerate(self.children):
             with _print_elapsed_time("Pipeline", self.estimator._log_message(i)):
                 node, made = node.learn(table, source, y)
@@ -177,7 +177,7 @@ class ColumnTransformerNode(_SideBySide):
         self.head = head
 
     def judge(self, table: Data, reads: Sequence[Read]) -> None:
-        """Learn whether so few cells are not zero that the rows are sparse."""
+        """Learn whether so few values are non-zero that the rows are sparse."""
         dense: list[Read] = []
         makers: list[tuple[BlockNode, Read]] = []
         for node, read in zip(self.children, reads, strict=True):
@@ -276,14 +276,14 @@ class FeatureUnionNode(_SideBySide):
 
 
 class Frozen(FrozenEstimator):
-    """A fitted transformer that says of any row how many columns it makes."""
+    """A fitted transformer that says for any row how many columns it returns."""
 
     def fit(self, X: Any, y: Target = None, **params: Any) -> Frozen:
-        """Change nothing: it is fitted, which not every transformer could say."""
+        """Change nothing: it is fitted, although some transformers cannot say so."""
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return zeros, or what is made of the row where its columns have no names."""
+        """Return zeros, or the transformed row if its columns have no names."""
         try:
             return np.zeros((len(X), len(self.estimator.get_feature_names_out())))
         except (AttributeError, TypeError, ValueError):

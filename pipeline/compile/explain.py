@@ -34,9 +34,9 @@ class Explanation:
     why : str
         Why this device.
     placements : tuple of Placement
-        One a step; `implementation` is empty where there is none.
+        One per step; `implementation` is empty if there is none.
     advice : str
-        Which sizes ``"auto"`` gives to a GPU; empty where a device was named.
+        From which size ``"auto"`` uses a GPU; empty if a device was named.
     """
 
     estimator: BaseEstimator
@@ -56,7 +56,7 @@ class Explanation:
         return "\n".join([*lines, self.advice] if self.advice else lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, as `json.dumps` takes it.
+        """Return plain data for `json.dumps`.
 
         Returns
         -------
@@ -87,20 +87,20 @@ def explain(
     Parameters
     ----------
     estimator : estimator
-        Of an `Accelerated`, or a search over one, what is inside is explained.
+        For an `Accelerated`, or a search over one, the estimator inside is explained.
     device : {"auto", "cpu", "cuda"}
-        ``"cuda"`` is explained on machines without a GPU as well. "auto" is the device of an
-        `Accelerated`; as is "auto" for `dtype`.
+        ``"cuda"`` works on machines without a GPU as well. For an `Accelerated`, "auto" means its
+        own device, and its own `dtype`.
     X : table, optional
-        What the estimator would be fitted on, by whose size ``"auto"`` is decided. Of a Dask frame
-        or array, each step says what happens to its partitions; none of them is made.
+        The table to fit; ``"auto"`` decides by its size. For a Dask frame or array, each step
+        says what happens to its partitions; none is computed.
     dtype : {"auto", "float32", "float64"}
-        Of the matrix that preprocessing hands to the last estimator, as in `Accelerated`.
+        Type of the matrix that the last estimator learns from, as in `Accelerated`.
 
     Returns
     -------
     Explanation
-        As text by `print`, as a table in a notebook, as data by ``to_dict()``.
+        Text with `print`, a table in a notebook, data with ``to_dict()``.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def explain(
     """
     estimator, device, dtype = _bare(estimator, device, dtype)
     auto = device not in DEVICES
-    choice = Choice(device, "asked for")
+    choice = Choice(device, "as requested")
     if auto:
         choice = devices.choose(device) if X is None else choose_for(device, estimator, X)
     steps = compile(estimator, spec_for(estimator, X, choice.name)).steps

@@ -1,7 +1,7 @@
 """A fitted tree as a flat list of calls, by which new rows are transformed block by block.
 
-What does not depend on the rows is decided once, when the list is made: which steps hand on what
-they are given, which columns they pick, and where a step before may have made infinite numbers.
+What does not depend on the rows is decided once, when the list is created: which steps pass their
+input on, which columns they pick, and where a step may have returned infinite numbers.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ CONVERT: dict[type, Callable[[Block, Part], Any]] = {
 
 
 class Call(NamedTuple):
-    """A call of the list: of rows and blocks made before, it makes another block."""
+    """A call of the list: it computes a block from rows and earlier blocks."""
 
     function: Callable[..., Any]
     """Called with the rows, and with the blocks."""
     takes: tuple[int, ...]
     """The places of the blocks."""
     out: int
-    """The place of what it makes."""
+    """The place of its result."""
 
 
 class Worker(Protocol):
@@ -66,7 +66,7 @@ class Flattens(Protocol):
 
 
 class WholeCall(NamedTuple):
-    """A call that needs all rows of a table at once, before any block is made of it."""
+    """A call that needs all rows of a table at once, before any block is computed."""
 
     node: Worker
     takes: tuple[int, ...]
@@ -116,7 +116,7 @@ class FlatProgram:
         return len(self.known) - 1
 
     def add(self, function: Callable[..., Any], *takes: int) -> int:
-        """Add a call, and return the place of what it makes."""
+        """Add a call, and return the place of its result."""
         self.known.append(None)
         self.calls.append(Call(function, takes, len(self.known) - 1))
         return len(self.known) - 1
@@ -139,7 +139,7 @@ class FlatProgram:
         self.calls[n_calls:] = [whole._replace(few=few, types=types, warnings=warnings_of(twins))]
 
     def add_twin(self, twin: Twin[Any], form: type, takes: int) -> int:
-        """Add what a twin makes of a block."""
+        """Add the call of a twin."""
         if twin.keeps_columns():
             return takes
         if (kept := twin.picks()) is not None:
@@ -150,17 +150,18 @@ class FlatProgram:
         return self.add(partial(_apply, twin, form), takes)
 
     def bind(self, table: Table) -> Read:
-        """Return what reads the rows of a table; calls that need all of them are made now.
+        """Return what reads the rows of a table; calls that need all of them run now.
 
         Raises
         ------
         DataError
-            A step before has made other columns than it did at fit.
+            The step before returned other columns than in fit.
         """
         if table.names != self.names:
             raise DataError(
-                f"a step before made {len(table.names)} columns, and {len(self.names)} at fit, "
-                f"or other ones: {[name for name in table.names if name not in self.names]}"
+                f"the step before returned other columns than in fit ({len(table.names)}, not "
+                f"{len(self.names)}; new: {[n for n in table.names if n not in self.names]}); let "
+                "it return the same ones"
             )
         if self._read is not None:
             return self._read

@@ -1,4 +1,4 @@
-"""What a fit will do with the partitions of a table, step by step, without making a row of it."""
+"""What a fit will do with the partitions of a table, step by step, without computing any."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def forecast(ops: Sequence[Op], device: str, X: Table, dtype: str) -> dict[str, 
         The steps on the device.
     device : {"cpu", "cuda"}
     X : Dask frame or array
-        No partition of it is made.
+        None of its partitions is computed.
     dtype : {"auto", "float32", "float64"}
-        Of the matrix that preprocessing makes.
+        Of the matrix that preprocessing returns.
     """
     first, final = ops[0], ops[-1]
     if reads_text(first.estimator) and not first.on_blocks:
-        return {first.path: "refused: texts are read in one piece; pass X.compute()"}
+        return {first.path: "not supported: text must not have partitions; pass X.compute()"}
     framed = hasattr(X, "columns")
     rows, n_bytes = find_row_count(X), _row_bytes(X)
     columns = X.shape[1]
@@ -57,7 +57,7 @@ def forecast(ops: Sequence[Op], device: str, X: Table, dtype: str) -> dict[str, 
         if kind_of_step(op.estimator) is Kind.LABELS:
             continue
         if gathered:
-            said[op.path] = "in the process that the rows were gathered in"
+            said[op.path] = "in the process that gathered the rows"
         elif op.on_blocks and not any(place.reasons for place in op.placements):
             said[op.path] = "the statistics of the partitions are merged"
             narrow = i >= len(ops) - 2 and last == "float32"
@@ -71,13 +71,13 @@ def forecast(ops: Sequence[Op], device: str, X: Table, dtype: str) -> dict[str, 
 
 
 def find_row_count(X: Table) -> int | None:
-    """Return the rows of partitions; None where some would have to be made for it."""
+    """Return the number of rows; None if partitions would have to be computed for it."""
     if not hasattr(X, "columns"):
         known = not frames.is_sparse(X) and not np.isnan(X.shape[0])
         return int(X.shape[0]) if known else None
     if not len(X.columns):
         return None
-    # Dask answers the number itself, from the files' footers, or is left with a task.
+    # Dask knows the number itself, from the files' footers, or returns a task.
     size = X[X.columns[0]].size
     rows = getattr(getattr(size.simplify(), "expr", None), "value", None)
     return int(rows) if isinstance(rows, int | np.integer) else None
@@ -96,7 +96,7 @@ def _forecast_model(part: Estimator, size: int | None, device: str, *, framed: b
         return "trained by all workers of the cluster"
     if device == "cuda" and public_name(part) in MULTI_GPU and multi_gpu.has_several_gpus():
         path = MULTI_GPU[public_name(part)].path
-        return f"trained by all GPUs of the cluster ({path}) if the rows allow"
+        return f"trained by all GPUs of the cluster ({path}) if the rows allow it"
     free = None if device == "cuda" and devices.obstacle() else partitioned.room(device)
     need = "the number of rows is not known before the run"
     need = need if size is None else f"about {size:,} bytes of rows"
@@ -104,11 +104,11 @@ def _forecast_model(part: Estimator, size: int | None, device: str, *, framed: b
     streams = device == "cpu" and incremental.trains_incrementally(part, {})
     otherwise = "" if framed else "external memory" if boosts else IN_TURN * streams
     if size is None or free is None:
-        instead = otherwise or "refused"
+        instead = otherwise or "an error"
         return f"gathered to one process if twice the rows fit, else {instead}: {need}, {left}"
     if partitioned.COPIES * size <= free:
         return f"gathered to one process: {need}, {left}"
     if otherwise:
         return f"{otherwise}: {need}, {left}"
-    why = f"it learns from all rows in one process: {need}, {left}"
-    return f"refused: {why}, and {partitioned.COPIES} times the rows needed"
+    why = f"it learns from all rows in one process and needs {partitioned.COPIES} times their size"
+    return f"not enough memory: {why}: {need}, {left}"

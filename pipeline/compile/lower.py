@@ -31,10 +31,10 @@ class LoweringOptions:
         Run what the device cannot on the host, instead of raising.
     dtype : {"auto", "float32", "float64"}
         Type of the matrix that the last estimator learns from; on the CPU, of the one that
-        preprocessing hands to it. "auto" is the type that scikit-learn would hand on, and float32
-        for trees, which make it of any other, and on a GPU, but for what is unsafe in it there.
+        preprocessing hands to it. "auto" is the type that scikit-learn would use, and float32
+        for trees, which convert to it anyway, and on a GPU, unless it is too inaccurate there.
     apart : bool
-        Steps of preprocessing are programs of their own, which other fits may share.
+        Each step of preprocessing is a program of its own, which other fits may share.
     """
 
     fallback: bool = False
@@ -153,7 +153,7 @@ def _make_program(group: Sequence[Op], after: Op | None, options: LoweringOption
         order=rule.order if rule else "C",
         why_dense=""
         if after is None or device == "cpu" or _takes_sparse(after)
-        else f"{type(after.estimator).__name__} takes no sparse rows on the GPU",
+        else f"{type(after.estimator).__name__} does not support sparse rows on the GPU",
         ends=after is None,
         exact_zeros=after is not None and is_xgboost(after.estimator),
     )

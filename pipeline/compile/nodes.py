@@ -44,13 +44,13 @@ class NodeInput:
     Parameters
     ----------
     names : sequence or None
-        The columns; None after a step that makes an array of them in scikit-learn.
+        The columns; None after a step that returns an array in scikit-learn.
     framed : bool
         The columns have names; otherwise `names` are positions.
     blocks : callable, optional
-        What the node before makes of a part.
+        The output of the node before for a part.
     origins : mapping
-        Name -> what the cells were before the column got its type.
+        Name -> what the values were before the column got its type.
     sparse : bool
         scikit-learn's rows would be sparse.
     """
@@ -100,7 +100,9 @@ def check_type(fitted: Estimator, estimator: Estimator) -> Any:
     """Return the fitted form of an estimator, unless it is that of another class."""
     held, wanted = type(fitted), type(estimator)
     if held is not wanted:
-        raise DataError(f"the saved model holds {held.__name__}, not {wanted.__name__}")
+        raise DataError(
+            f"the saved model holds {held.__name__}, not {wanted.__name__}; fit and save it again"
+        )
     return fitted
 
 
@@ -134,7 +136,7 @@ class BlockNode(ABC):
 
     @abstractmethod
     def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
-        """Take what `to_sklearn` returned for what was learnt, and the forms that twins read."""
+        """Restore the state from what `to_sklearn` returned, and the forms that twins read."""
 
     def makes_sparse(self, given: bool) -> bool:
         """Return whether scikit-learn's rows would be sparse, of sparse rows or of dense ones."""
@@ -176,7 +178,7 @@ class BlockNode(ABC):
     ) -> tuple[BlockNode, Read]:
         """Fit, and return the node that serves and what becomes of the rows.
 
-        It is that of scikit-learn's own step where this one refuses the rows.
+        It is that of scikit-learn's own step if this one rejects the rows.
         """
         # Columns of the table are neither sparse rows nor objects that a step has made.
         node = self if source.blocks is None else self.suited(table, source)
@@ -247,7 +249,9 @@ class TransformerNode(BlockNode):
         self.form = twin.form(partial(source.numeric, table))
         self.widest = source.width(table)
         if not self.widest:
-            raise DataError(f"{type(twin.estimator).__name__}: the steps before it left no column")
+            raise DataError(
+                f"{type(twin.estimator).__name__}: the steps before it returned no column; keep one"
+            )
         table.widest = max(table.widest, self.widest)
         read = seen = source.reader(self.form)
         if source.blocks is not None:
@@ -285,21 +289,21 @@ class TransformerNode(BlockNode):
         if self.stand_in is None:
             return self
         if source.sparse and self.sparse:
-            return self.stand_in("sparse rows come in")
+            return self.stand_in("its rows are sparse")
         if source.objects(table):
-            return self.stand_in("what comes in is no table of numbers or categories")
+            return self.stand_in("its rows are not numbers or categories")
         return self
 
     def _check_sparse(self) -> None:
-        """Refuse sparse rows that scikit-learn refuses, or of which it makes other numbers."""
+        """Reject sparse rows that scikit-learn rejects, or for which it computes other numbers."""
         name = type(self.estimator).__name__
         if not get_tags(self.estimator).input_tags.sparse:
             raise DataError(
-                f"{name} takes no sparse rows, which the step before it makes; use "
+                f"{name} does not support sparse rows, which the step before it returns; use "
                 "sparse_output=False or sparse_threshold=0 there"
             )
         if type(self.estimator) is QuantileTransformer:
-            why = "of sparse rows scikit-learn makes other numbers than of dense ones"
+            why = "scikit-learn computes other numbers from sparse rows than from dense ones"
             instead = "use sparse_threshold=0 or sparse_output=False before it, or device='auto'"
             raise Unsupported(Reason(name.lower(), why, instead))
 

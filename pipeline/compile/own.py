@@ -1,8 +1,8 @@
 """Which parts of a program scikit-learn's own steps run, although there are twins.
 
-Some are faster than the twins on numbers that scikit-learn reads as they are: `Twin.slower` says
-of how many rows. And where what follows tells zeros from absent cells, as XGBoost does, the
-numbers beside sparse rows have to be scikit-learn's to the last bit.
+Some are faster than the twins on numbers that scikit-learn reads directly: `Twin.slower` says for
+how many rows. And if the next step distinguishes zeros from absent values, as XGBoost does, the
+numbers beside sparse rows must be scikit-learn's to the last bit.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pipeline.compile.rules import columns_read
 from pipeline.compile.spec import Op
 from pipeline.twins import TWINS
 
-FASTER = "scikit-learn's own, which is faster on so many rows of numbers"
-EXACT = "scikit-learn's own, for the next step tells 0 from 1e-19 in sparse rows"
+FASTER = "scikit-learn's own step, which is faster for this number of rows"
+EXACT = "scikit-learn's own step: the next one distinguishes 0 from 1e-19 in sparse rows"
 
 
 def choose_own(op: Op, *, exact_zeros: bool) -> dict[str, str]:
@@ -67,7 +67,7 @@ def _makes_sparse(leaf: Any) -> bool:
 
 
 def _is_watched(part: Any) -> bool:
-    """Return whether a container prints what it does, or keeps it, which is ours to do."""
+    """Return whether a container prints what it does, or keeps it, which twins do."""
     return bool(getattr(part, "verbose", False)) or getattr(part, "memory", None) is not None
 
 

@@ -38,7 +38,7 @@ StepWorker: TypeAlias = Program | Model
 
 
 def describe_places(placements: Sequence[Placement]) -> list[str]:
-    """Return lines that stand below each other: step, device, what runs it, and remarks."""
+    """Return aligned lines: step, device, what runs it, and remarks."""
     width = max((len(p.step) for p in placements), default=0)
     return [
         f"{p.step:{width}}  {p.device or '-':4}  {p.implementation or 'no equivalent'}"
@@ -92,8 +92,8 @@ class Step:
     device : {"cpu", "cuda"}
     placements : sequence of Placement
     on_host : callable, optional
-        Returns the step that runs on the host, for the reasons it is given. Without it, data that
-        the worker cannot learn from are an error.
+        Returns the step that runs on the host, given the reasons. Without it, data that the worker
+        cannot learn from are an error.
     """
 
     name: str
@@ -114,7 +114,7 @@ class Step:
         return copy(X, self.device, self.name, why)
 
     def learn(self, call: str, X: Table, y: Target, **params: Any) -> Any:
-        """Call a method that learns; on the host if the data stand in the way and it may."""
+        """Call a method that learns; on the host if the data require it and it may."""
         if frames.is_partitioned(X):
             X = self._gather_if_needed(call, X, y, params)
         rows = as_passed(X) if type(self.worker) is HostModel else X
@@ -145,7 +145,7 @@ class Step:
         return result
 
     def _place_workers(self, program: Program) -> None:
-        """Tell what no twin runs, which the types of the columns may have decided."""
+        """Note what no twin runs, which the types of the columns may have decided."""
         workers, own = program.workers, program.own
         if not workers and not own:
             return
@@ -179,7 +179,7 @@ class Step:
             _let_go(still_full)
             self._to_host(full, [Reason(self.name, str(full), "see above")])
             return again()
-        self.note("the memory of the GPU ran out once; it was freed, and blocks were halved")
+        self.note("the GPU ran out of memory once; memory was freed, and blocks were halved")
         return result
 
     def _to_host(self, error: Exception, reasons: Sequence[Reason]) -> None:
@@ -248,7 +248,7 @@ class Plan:
     ops : sequence of Op
         What runs each step of the estimator.
     as_given : bool
-        Its one step is the whole estimator, which reads the user's own rows.
+        Its only step is the estimator itself, which reads the user's own rows.
     """
 
     estimator: Estimator
@@ -257,11 +257,11 @@ class Plan:
     as_given: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the ops behind: their rules hold functions that cannot be pickled."""
+        """Leave out the ops: their rules hold functions that cannot be pickled."""
         return {**vars(self), "ops": ()}
 
     def __repr__(self) -> str:
-        """Return where every step runs, one a line."""
+        """Return where every step runs, one per line."""
         return "\n".join(describe_places(self.placements))
 
     def _repr_html_(self) -> str:
@@ -305,21 +305,21 @@ class Plan:
     ) -> Any:
         """Fit step by step, and return what a method of the last one does; `params` go to it.
 
-        The tables of XGBoost's `eval_set` are transformed by what the steps learnt from X.
+        The tables of XGBoost's `eval_set` are transformed by the steps fitted on X.
 
         Parameters
         ----------
         X : table
         y : target
         method : {"fit", "partial_fit", "fit_transform", "fit_predict"}
-            More rows are learnt from by an only step.
+            "partial_fit" needs a single step.
         eval_set : sequence of (table, target), optional
         prepare : callable, optional
             Returns a table of these as the last step takes it; by default, `transform`.
         done : int
-            So many steps are fitted, and X is what they have made.
+            Number of steps that are fitted; X is their output.
         keep : callable, optional
-            Is given the number of fitted steps and what they have made.
+            Called with the number of fitted steps and their output.
         """
         X = self.steps[done].bring(X) if done else self.bring(X)
         for i, (step, after) in enumerate(pairwise(self.steps), 1):
@@ -343,7 +343,7 @@ class Plan:
         return X
 
     def to_sklearn(self) -> Any:
-        """Return the fitted scikit-learn estimator of the whole estimator."""
+        """Return the fitted scikit-learn estimator."""
         if self.as_given or type(self.estimator) is not Pipeline:
             return self._alone()
         fitted: dict[str, Any] = {}
@@ -355,13 +355,13 @@ class Plan:
         return Pipeline(steps, memory=self.estimator.memory, verbose=self.estimator.verbose)
 
     def _alone(self) -> Any:
-        """Return the only estimator, behind the step that gives it what it learnt from."""
+        """Return the only estimator, after the step that casts its rows."""
         (step,) = self.steps
         cast, fitted = self._cast(), step.worker.to_sklearn()
         return Pipeline([cast, (step.name, fitted)]) if cast else fitted
 
     def _cast(self) -> tuple[str, Any] | None:
-        """Return the step that gives the last estimator the type of number that it learnt from."""
+        """Return the step that casts rows to the type that the last estimator was fitted on."""
         taker = self.steps[-1].worker
         # Trees make float32 of their rows themselves.
         if not isinstance(taker, Model) or reads_float32(taker.estimator):
@@ -388,10 +388,10 @@ def run_as_given(estimator: BaseEstimator, why: str) -> Plan:
     estimator : estimator
         It is not changed.
     why : str
-        Why no other plan serves.
+        Why there is no other plan.
     """
     places = [
-        replace(HOST.describe(part, path), note=f"as it is: {why}")
+        replace(HOST.describe(part, path), note=f"run by scikit-learn: {why}")
         for path, part in named_steps(estimator)
     ]
     name = type(estimator).__name__.lower()

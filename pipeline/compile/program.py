@@ -37,7 +37,7 @@ from pipeline.twins import TWINS
 from pipeline.typing import Estimator, Names
 
 _WHOLE = (pd.DataFrame, np.ndarray)
-"""Tables that stand in the memory of the host, of no other form."""
+"""Tables in the memory of the host."""
 
 
 class Program:
@@ -53,9 +53,9 @@ class Program:
         Type of the output matrix; "auto" is what scikit-learn's would be. Statistics are float64
         in any case.
     step : str
-        Path of the transformer in the whole estimator, for messages; empty where it is the steps.
+        Path of the transformer in the estimator, for messages; empty if it is all steps.
     order : {"C", "F"}
-        Order of the output matrix on a GPU: what reads it would make a copy in the other one.
+        Order of the output matrix on a GPU: its reader would copy one in the other order.
     op : Op, optional
         What runs the transformer. With it, what has no twin is run on all rows at once, and on the
         host what scikit-learn's own does faster; without it, twins run all, or it is an error.
@@ -63,7 +63,8 @@ class Program:
         Why rows are dense where scikit-learn's are sparse; empty where they are sparse, as those
         of a GPU's partitions never are.
     exact_zeros : bool
-        What follows tells zeros from absent cells: beside sparse rows, numbers are scikit-learn's.
+        The next step distinguishes zeros from absent values: beside sparse rows, numbers are
+        scikit-learn's.
     ends : bool
         Nothing follows: rows may be added to those of `fit`.
 
@@ -83,7 +84,7 @@ class Program:
         *,
         order: str = "C",
         op: Op | None = None,
-        why_dense: str = "dense rows were asked for",
+        why_dense: str = "dense rows were requested",
         exact_zeros: bool = False,
         ends: bool = True,
     ) -> None:
@@ -124,16 +125,16 @@ class Program:
         Raises
         ------
         Unsupported
-            A step learns from what another one makes, which changes with every batch.
+            A step learns from the output of another one, which changes with every batch.
         ConfigError
-            What `fit` learnt cannot be added to.
+            `fit` kept no statistics to add to.
         """
         if against := obstacles_to_batches(self._compiled(self.takes)):
             raise Unsupported(*against)
         if self.resumed:
             raise ConfigError(
-                f"{self.step}: a saved model keeps what was learnt and not the statistics that "
-                "more rows would be added to; fit anew on all rows"
+                f"{self.step}: a saved model does not store the statistics that partial_fit adds "
+                "to; fit again on all rows"
             )
         if self.node is None:
             self._fit(X, y, keeps="all")
@@ -158,8 +159,8 @@ class Program:
         for leaf in self.node.ends():
             if kept.get(id(leaf)) is None and leaf.estimator is not None:
                 return (
-                    f"{type(leaf.estimator).__name__}: fit kept nothing that more rows could be "
-                    "added to; call partial_fit with the first rows as well"
+                    f"{type(leaf.estimator).__name__}: fit kept no statistics that partial_fit can "
+                    "add to; call partial_fit for the first rows as well"
                 )
         return ""
 
@@ -185,7 +186,7 @@ class Program:
         workers: Sequence[str] = (),
         own: Sequence[str] = (),
     ) -> None:
-        """Take the fitted scikit-learn transformer of a saved model for what `fit` learnt.
+        """Restore what `fit` learned from the scikit-learn transformer of a saved model.
 
         The other arguments are what `serving.steps.ProgramState` holds.
 
@@ -194,12 +195,14 @@ class Program:
         DataError
             It is not the fitted form of this program.
         """
-        self.own = dict.fromkeys(own, "as it was when it was fitted")
+        self.own = dict.fromkeys(own, "as in the fit")
         op = self._compiled(replace(self.takes, **columns_of(head)))
         self.node = build(op, head, self.options(workers=workers))
         n_workers = len(workers) + len(own)
         if len(list(self.node.forms())) != len(forms) or len(self.workers) != n_workers:
-            raise DataError(f"{self.step}: the saved model is not one of this program")
+            raise DataError(
+                f"{self.step}: the saved steps do not match the estimator; fit and save it again"
+            )
         self.node.resume(fitted, NodeInput(list(head.columns), framed), iter(forms))
         self.widest, self.named = self.node.widest, framed
         dtypes = [str(dtype) for dtype in head.dtypes]
@@ -357,10 +360,10 @@ class Program:
         Raises
         ------
         Unsupported
-            Another one is asked for, which its last step may have.
+            Another one is requested, which its last step may have.
         """
         if method != "transform":
-            why = f"blocks are transformed, and no {method}"
+            why = f"preprocessing has no {method} on blocks"
             raise Unsupported(Reason(self.name, why, f"use to_sklearn().{method}(X)"))
         return self.transform(X, **params)
 
@@ -381,7 +384,7 @@ class Program:
         return fitted.transform(row if self.named else row.to_numpy())
 
     def cast(self) -> tuple[str, Any] | None:
-        """Return the step that makes of scikit-learn's numbers what this program makes of them.
+        """Return the step that casts scikit-learn's numbers to the type of this program.
 
         None where they have the same type.
         """
@@ -419,7 +422,7 @@ def order_of(estimator: Estimator, other: str) -> str:
 
 
 def known_cells(node: BlockNode) -> dict[Any, np.ndarray]:
-    """Return a cell of each column that an encoder reads, which it knows."""
+    """Return a known value of each column that an encoder reads."""
     known: dict[Any, np.ndarray] = {}
     for twin in [leaf.twin for leaf in node.leaves()]:
         names, learnt = twin.names, getattr(twin.fitted, "categories_", ())
@@ -447,13 +450,13 @@ def as_table(X: Any, step: str) -> Data:
         return Partitions(X)
     if frames.library(X) == "polars":  # which the step before has made
         X = X.to_pandas()
-    return Table(densify(X, step, "programs read no CSR") if frames.is_sparse(X) else X)
+    return Table(densify(X, step, "preprocessing reads dense rows") if frames.is_sparse(X) else X)
 
 
 def header(
     names: Names, dtypes: Sequence[str], known: Mapping[Any, np.ndarray] = MappingProxyType({})
 ) -> pd.DataFrame:
-    """Return a row of columns of these types, of cells that encoders know, or any.
+    """Return a row of columns of these types, with values that encoders know, or any.
 
     >>> header(["n", "t"], ["float32", "category"], {"t": np.array(["a"])}).to_dict("list")
     {'n': [1.0], 't': ['a']}

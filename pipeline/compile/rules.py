@@ -1,4 +1,4 @@
-"""What blocks run of a transformer, and why not the rest: rules by class.
+"""Which parts of a transformer run on blocks, and why the rest does not: rules by class.
 
 Classes are looked up by exact type: a subclass is another algorithm.
 """
@@ -72,7 +72,8 @@ def _word(word: str | None, path: str, spec: RowSpec) -> Op:
 
 def _no_twin(how: Any, path: str) -> Reason:
     known = ", ".join(sorted(each.__name__ for each in TWINS))
-    return Reason(path, f"{type(how).__name__} has no twin yet", f"there are: {known}")
+    why = f"this package does not implement {type(how).__name__} yet"
+    return Reason(path, why, f"it implements {known}")
 
 
 def _pipeline(how: Pipeline, path: str, spec: RowSpec) -> Op:
@@ -82,14 +83,14 @@ def _pipeline(how: Pipeline, path: str, spec: RowSpec) -> Op:
     given, children = spec, []
     for name, part in how.steps:
         if isinstance(part, str) and part != "passthrough":
-            raise ConfigError(f"{prefix}{name}: {part!r} is not a scikit-learn estimator")
+            raise ConfigError(f"{prefix}{name}: {part!r} is not a scikit-learn estimator; pass one")
         children.append(compile_transformer(part, f"{prefix}{name}", given))
         given = children[-1].out
     reasons = []
     after = [op.estimator for op in children[1:] if op.runner != "twin"]  # twins read tables
     if any(map(_reads_documents, after)):
-        why = "a step of it reads documents, which the one before makes of columns"
-        reasons.append(Reason(path, why, "give its vectorizer the column's name"))
+        why = "one of its steps reads text, which the step before it creates from columns"
+        reasons.append(Reason(path, why, "pass the name of the column to its vectorizer"))
     return _container(how, path, spec, given.form, children, reasons)
 
 
@@ -99,7 +100,7 @@ def _columns(how: ColumnTransformer, path: str, spec: RowSpec) -> Op:
     prefix = f"{path}." if path else ""
     # A function would see one row here, and all of them in scikit-learn.
     by_data = [
-        Reason(f"{prefix}{name}", "a function may select by the data", SELECTOR)
+        Reason(f"{prefix}{name}", "a function may select columns by their values", SELECTOR)
         for name, _, key in how.transformers
         if callable(key) and type(key) is not make_column_selector
     ]
@@ -117,8 +118,8 @@ def _columns(how: ColumnTransformer, path: str, spec: RowSpec) -> Op:
         children.append(_branch(how.remainder, f"{prefix}remainder", spec, names, series=False))
     reasons = []
     if spec.made:
-        why = "a ColumnTransformer must come first in its pipeline"
-        reasons.append(Reason(path, why, "reorder it"))
+        why = "a ColumnTransformer must be the first step of its pipeline"
+        reasons.append(Reason(path, why, "move it there"))
     reasons += [*_weighed(how, path), *by_data]
     form = _beside(children) if how.sparse_threshold else "dense"
     return _container(how, path, spec, form, children, reasons)
@@ -128,9 +129,9 @@ def _branch(how: Any, path: str, spec: RowSpec, names: Any, *, series: bool) -> 
     """Return a branch that reads some columns of a table; a single one alone is a series."""
     given = RowSpec(spec.device, n_rows=spec.n_rows) if names is None else spec.taken(names)
     if series and hasattr(how, "fit"):
-        why = "it gets a column alone, as a series"
+        why = "it gets a single column as a series"
         inner = compile_transformer(how, path, given)
-        reasons = [Reason(path, why, "give it a list of columns")]
+        reasons = [Reason(path, why, "pass a list of columns")]
         op = as_one(how, path, given, reasons, inner.children)
         op = replace(op, out=inner.out, series=True)
     else:
@@ -165,7 +166,7 @@ def _container(
 def _weighed(how: Any, path: str) -> list[Reason]:
     if not how.transformer_weights:
         return []
-    instead = "scale in the branch, or run the step in scikit-learn"
+    instead = "scale in the branch, or run the step with scikit-learn"
     why = "transformer_weights is not supported yet"
     return [Reason(path, why, instead, "transformer_weights")]
 
@@ -210,7 +211,7 @@ def place_on_host(
 ) -> Placement:
     """Return that a step runs on the host as the user wrote it, and why."""
     why = "; ".join(f"{r.parameter}: {r.why}" if r.parameter else r.why for r in reasons)
-    note = f"on the host: {why}" if asked != "cpu" else f"as it is: {why}"
+    note = f"on the host: {why}" if asked != "cpu" else f"run by scikit-learn: {why}"
     return replace(HOST.describe(part, path), note=note, reasons=tuple(reasons))
 
 
@@ -224,7 +225,7 @@ RULES: dict[type, Rule] = {
 
 
 def check_parameters(how: Any, path: str) -> None:
-    """Let scikit-learn and XGBoost judge the parameters of an estimator that holds no others.
+    """Let scikit-learn and XGBoost check the parameters of an estimator that holds no others.
 
     Raises
     ------
@@ -235,7 +236,9 @@ def check_parameters(how: Any, path: str) -> None:
     """
     if isinstance(how, type):
         said = f"Expected an estimator instance ({how.__name__}()), got estimator class instead"
-        raise in_words_of(TypeError(f"{said} ({how.__name__})."), ConfigError(f"At {path}"))
+        raise in_words_of(
+            TypeError(f"{said} ({how.__name__})."), ConfigError(f"in the step {path}")
+        )
     if type(how) not in CONTAINERS:
         try:
             _validate(how)
@@ -246,18 +249,18 @@ def check_parameters(how: Any, path: str) -> None:
 
 
 def _validate(how: Any) -> None:
-    """Let scikit-learn judge the parameters that it declares, unless its settings forbid it."""
+    """Let scikit-learn check the parameters that it declares, unless its settings forbid it."""
     if hasattr(how, "_parameter_constraints") and not get_config()["skip_parameter_validation"]:
         how._validate_params()
 
 
 def check_names(how: Any, path: str) -> None:
-    """Check the parameters of a container, and that it holds what has names, each one once.
+    """Check the parameters of a container, and that its steps are named, each one once.
 
     Raises
     ------
     ConfigError
-        A value is out of range, or the container does not hold that, or it holds nothing.
+        A value is out of range, or the steps are not valid, or there are none.
     """
     kind, where = type(how), path or type(how).__name__.lower()
     values = 3 if kind is ColumnTransformer else 2
@@ -270,7 +273,7 @@ def check_names(how: Any, path: str) -> None:
         names = [name for name, *_ in getattr(how, held)]
         how._validate_names(names)
         if {*map(len, getattr(how, held))} - {values}:
-            raise ValueError(f"{held} is no list of {values} values each")
+            raise ValueError(f"{held} must be a list of tuples of {values} values")
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{where}: {error}") from error
     if not names and kind is not ColumnTransformer:
@@ -293,7 +296,7 @@ def selected(spec: RowSpec, key: Any, step: str) -> tuple[Any, ...]:
     Raises
     ------
     ConfigError
-        A name or a position is not in the table, or there is no list of them.
+        A name or a position is not in the table, or they are not a list.
     """
     assert spec.names is not None
     if type(key) is list and {*map(type, key)} == {str} and {*spec.names}.issuperset(key):
@@ -330,10 +333,10 @@ def columns_read(op: Op) -> list[Any] | None:
 
 
 def needs_order(estimator: Estimator) -> bool:
-    """Return whether an estimator refuses columns in another order, and others beside them.
+    """Return whether an estimator rejects columns in another order, and additional ones.
 
-    scikit-learn's do, but for a `ColumnTransformer`, which finds its columns by name, and functions
-    that are given what there is. What is not scikit-learn's or XGBoost's is not known.
+    scikit-learn's do, except a `ColumnTransformer`, which selects its columns by name, and
+    functions, which take any. For classes of other packages it is not known.
 
     >>> from sklearn.compose import make_column_transformer
     >>> from sklearn.preprocessing import StandardScaler
@@ -369,7 +372,7 @@ def need_all_rows(op: Op) -> list[Reason]:
         if twin is not None and twin.needs_target:
             why = f"{type(each.estimator).__name__} needs the target of all rows"
         elif type(each.estimator) is Pipeline and len(each.active) > 1:
-            why = "a step learns from what the one before makes, which changes with every batch"
+            why = "a step learns from the output of the one before, which changes with every batch"
         if why:
             against.append(Reason(each.path, why, "fit on all rows at once"))
     return against

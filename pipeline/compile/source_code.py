@@ -1,4 +1,4 @@
-"""An estimator as the expression that makes it."""
+"""An estimator as the expression that creates it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of rows before one is read, and what is to be done with them."""
+"""What is known about rows before one is read, and what is to be done with them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.table import frames
 from pipeline.typing import Table
 
 Form = Literal["dense", "sparse", "either", "unknown"]
-"""Of rows; "either" is decided by how many cells are not zero, once they are there."""
+"""Of rows; "either" is decided by the number of non-zero values, once they are there."""
 
 Runner = Literal[
     "twin",
@@ -33,7 +33,7 @@ Runner = Literal[
     "XGBoost",
     "meta",
 ]
-"""What runs an estimator: on blocks of rows, or as a whole. "meta" is a class of scikit-learn that
+"""What runs an estimator: on blocks of rows, or on all rows. "meta" is a class of scikit-learn that
 fits others on a GPU."""
 
 CONTAINERS = (Pipeline, ColumnTransformer, FeatureUnion)
@@ -57,7 +57,7 @@ class RowSpec:
     order : {"C", "F"}
         Whether rows ("C") or columns ("F") are contiguous.
     made : bool
-        A step before has made them: they are no table, whose columns have names.
+        They are the output of a step, not a table, whose columns have names.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class RowSpec:
         return RowSpec(self.device, "dense", tuple(names), dtypes, self.n_rows, self.order)
 
     def handed_on(self, form: Form) -> RowSpec:
-        """Return what is known of the rows that a step makes of these."""
+        """Return what is known of the rows that a step returns for these."""
         return RowSpec(self.device, form, n_rows=self.n_rows, made=True)
 
     def empty(self) -> pd.DataFrame:
@@ -101,7 +101,7 @@ class RowSpec:
 
 
 def spec_of(X: Table, device: str = "cpu") -> RowSpec:
-    """Return what the type of a table tells, without a look at its rows.
+    """Return what the type of a table shows, without reading its rows.
 
     The columns are known of frames of pandas and matrices of NumPy that need no conversion.
     """
@@ -130,14 +130,14 @@ class Op:
     Parameters
     ----------
     path : str
-        Where it stands in the whole estimator.
+        Its path in the estimator.
     estimator : estimator, "passthrough" or "drop"
     runner : str
     takes, out : RowSpec
     children : tuple of Op
         Of a container, what it holds; of a meta-estimator on a GPU, the steps that it fits.
     reasons : tuple of Reason
-        Why scikit-learn's own runs it, and no twin or class of the GPU.
+        Why scikit-learn itself runs it, not a twin or a class of the GPU.
     columns : tuple, optional
         The columns of the table that a branch reads; None for all, or where they are unknown.
     series : bool
@@ -147,7 +147,7 @@ class Op:
     place : Placement, optional
         Where it runs by itself.
     note : str
-        What else there is to say of where it, and all inside it, runs.
+        A remark on where it, and all inside it, runs.
     """
 
     path: str
@@ -184,7 +184,7 @@ class Op:
 
     @property
     def steps(self) -> tuple[Op, ...]:
-        """The steps of a whole pipeline, or the estimator itself."""
+        """The steps of a pipeline, or the estimator itself."""
         return self.children if type(self.estimator) is Pipeline else (self,)
 
     @property

@@ -33,7 +33,7 @@ class Worker(Protocol):
         """Fit, and return the transformed training rows, where X is."""
 
     def call(self, method: str, X: Rows) -> Any:
-        """Return what a method, `transform`, makes of rows, where X is."""
+        """Return the result of a method, `transform`, where X is."""
 
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn transformer."""
@@ -45,7 +45,7 @@ class Worker(Protocol):
 class HostWorker:
     """scikit-learn's own transformer, or any with `fit` and `transform`, on the host.
 
-    Rows of a GPU are brought to it, and what it makes of them is brought back.
+    Rows of a GPU are copied to it, and its results are copied back.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class HostWorker:
         return self.native.fit(X, y, **params).transform(X)
 
     def call(self, method: str, X: Rows) -> Any:
-        """Return what a method makes of rows."""
+        """Return the result of a method."""
         return self._at_home(getattr(self.native, method), X)
 
     def _at_home(self, work: Callable[..., Any], X: Rows, **params: Any) -> Any:
@@ -88,7 +88,7 @@ class HostWorker:
     def _move(self, X: Rows, device: str) -> Any:
         if frames.device_of(X) == device:
             return X
-        with record(self.path, "copy", device, "no twin runs it"):
+        with record(self.path, "copy", device, "it runs on the CPU"):
             return frames.to_device(X, device)
 
     def to_sklearn(self) -> Any:
@@ -117,13 +117,13 @@ class WorkerNode(BlockNode):
     estimator : transformer
         What it runs.
     path : str
-        Of the transformer in the whole estimator.
+        Of the transformer in the estimator.
     why : str
         Why no twin runs it.
     series : bool
         It reads one column, as a series.
     keeps_sparse : bool
-        Sparse rows that it makes stay sparse; otherwise they are an error.
+        Sparse rows that it returns stay sparse; otherwise they are an error.
     weights : numpy.ndarray, shape (n_rows,), optional
         Of the rows of the next `fit`, which forgets them.
     twins : BlockNode, optional
@@ -192,7 +192,10 @@ class WorkerNode(BlockNode):
         rows = self._rows(table, read, sparse=sparse)
         made = self._checked(self._told(partial(self.worker.call, "transform"), rows), table)
         if self.width not in (None, made.shape[1]):
-            raise DataError(f"{self.path} made {made.shape[1]} columns, and {self.width} at fit")
+            raise DataError(
+                f"{self.path} returned {made.shape[1]} columns, but {self.width} in fit; "
+                "let it return the same ones"
+            )
         return self._read(made, table)
 
     def _rows(self, table: Table, read: Read, *, sparse: bool) -> Any:
@@ -228,15 +231,16 @@ class WorkerNode(BlockNode):
         if not frames.is_frame(made) and made.dtype.kind in "iufb":
             return lambda part: Numbers(made[part.rows])
         if table.device == "cuda":
-            why = "it makes what is no matrix of numbers"
-            raise Unsupported(Reason(self.path, why, "run the whole step in scikit-learn"))
+            why = "it returns no matrix of numbers"
+            raise Unsupported(Reason(self.path, why, "run the step with scikit-learn"))
         return lambda part: Objects(made, part.rows)
 
     def _checked(self, made: Any, table: Table) -> Any:
         self.sparse = frames.is_sparse(made)
         if self.sparse and not self.keeps_sparse:
-            why = f"{type(self.estimator).__name__} makes sparse rows, and blocks are dense"
-            raise Unsupported(Reason(self.path, why, "run the whole step in scikit-learn"))
+            name = type(self.estimator).__name__
+            why = f"{name} returns sparse rows, but only dense rows are supported"
+            raise Unsupported(Reason(self.path, why, "run the step with scikit-learn"))
         made = made.to_pandas() if frames.library(made) == "polars" else made
         made = made if hasattr(made, "shape") else np.asarray(made)
         if len(made.shape) != 2:
@@ -245,7 +249,10 @@ class WorkerNode(BlockNode):
                 "sparse array, dataframe)."
             )
         if made.shape[0] != table.n_rows:
-            raise DataError(f"{self.path} made {made.shape[0]} rows of {table.n_rows}")
+            raise DataError(
+                f"{self.path} returned {made.shape[0]} rows for {table.n_rows}; "
+                "let it return one for each"
+            )
         return made
 
     def makes_sparse(self, given: bool) -> bool:
@@ -253,7 +260,7 @@ class WorkerNode(BlockNode):
         return self.sparse
 
     def then(self, source: NodeInput, blocks: Read) -> NodeInput:
-        """Return the columns of the frame that was made, or none of a matrix."""
+        """Return the columns of the returned frame, or none for a matrix."""
         return NodeInput(self.made, source.framed or self.made is not None, blocks)
 
     def to_sklearn(self) -> Any:

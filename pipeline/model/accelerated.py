@@ -53,18 +53,18 @@ from pipeline.typing import Array, Estimator, Params, ReadParams, Table, Target
 
 
 class _Learnt(NamedTuple):
-    """What a fit has made."""
+    """The result of a fit."""
 
     choice: Choice
     plan: Plan
     takes: inputs.Input
     X: Any
-    """The rows as they were taken."""
+    """The rows as the plan takes them."""
     y: Any
     made: Any
     """What the method returns."""
     prefixes: Sequence[str] = ()
-    """By which calls on the same rows of a shared table find what the steps have made."""
+    """The keys under which calls on the same rows of a shared table find cached results."""
 
 
 class Accelerated(Answers):
@@ -73,55 +73,57 @@ class Accelerated(Answers):
     Parameters
     ----------
     estimator : estimator
-        A scikit-learn or XGBoost estimator, or a `Pipeline` of them. A copy is fitted; of the
-        estimator itself nothing changes but that a generator it holds, as a `RandomState`, draws
-        on. With ``warm_start=True`` a `fit` goes on from the one before.
+        A scikit-learn or XGBoost estimator, or a `Pipeline` of them. A copy is fitted. The
+        estimator itself does not change, except that a random generator it holds, such as a
+        `RandomState`, advances. With ``warm_start=True``, `fit` continues from the fit before.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        ``"cuda"`` is strict: a step without an equivalent is an error. ``"auto"``
-        takes the GPU where there is one and the job is large enough for it, and runs
-        such steps on the host, visibly.
+        ``"cuda"`` is strict: a step without an equivalent is an error. ``"auto"`` uses a GPU
+        if there is one and the job is large enough, runs such steps on the host, and reports
+        them.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Type of the matrix that the last estimator learns from, or that preprocessing returns.
-        "auto" is the type that scikit-learn would make; float32 on a GPU, but for estimators that
-        have too few digits then (`explain` says so), and for trees, which make it of any other.
-        Between the steps the type is scikit-learn's, and statistics are float64, in any case.
+        "auto" is the type that scikit-learn would use, with two exceptions: float32 for trees,
+        which convert to it anyway, and float32 on a GPU, except for estimators that need more
+        digits (`explain` says so). Between steps, the type is always scikit-learn's; statistics
+        are always float64.
     fallback : bool, optional
         Whether steps that the device cannot run may run on the host. By default
         only with ``device="auto"``.
     host_bytes : int, optional
-        Bytes of rows that a fit or a prediction may bring from the device to the host; any by
-        default. What is fitted and the answers do not count.
+        Most bytes of rows that a fit or a prediction may copy from the device to the host; no
+        limit by default. Fitted attributes and predictions do not count.
     profile : bool, default=False
-        Learn ranges, values and missing rates of the columns too, by which a record of
-        predictions says how far other rows are from the training rows. One more pass over
-        the table, on the host.
+        Whether to store ranges, values and missing rates of the columns as well. A record of
+        predictions then shows how far its rows are from the training rows. This takes one more
+        pass over the table, on the host.
     checkpoint : str or Path, optional
         Folder in which the trees of XGBoost are saved while it trains. A `fit` of the same rows
-        with the same estimator goes on from what it finds there; after a `fit`, they are removed.
+        with the same estimator continues from these trees, and removes them after a
+        complete fit.
 
     Attributes
     ----------
     device_ : str
         The device in use, and `device_why_` the reason.
     plan_ : Plan
-        The lowered program; ``plan_.placements`` says where each step runs.
+        The compiled steps; ``plan_.placements`` says where each step runs.
     execution_log_ : ExecutionLog
-        What ran where, how long, and which bytes moved: the last `fit`, then the
-        prediction that ended last, never a mixture of two.
+        What ran where, for how long, and how many bytes were copied: in the last `fit`, then
+        in the prediction that ended last, even if several run at the same time.
     profile_ : dict of str to pipeline.table.drift.ColumnProfile
-        What `profile` asks for, of the columns that some step reads.
+        The result of `profile`, for the columns that some step reads.
     classes_ : numpy.ndarray
-        The labels, for classifiers. XGBoost's learn 0, 1, …, n - 1 alone: once fitted on places
-        among other labels, as `LabelEncoder` gives them, they may be told these, and predict them.
+        The labels of a classifier. XGBoost's classifiers only learn 0, 1, …, n - 1: after a fit
+        on the codes of a `LabelEncoder`, set its labels here, and the model predicts these.
     table_format_ : TableFormat or None
-        How files for predictions are read, of a model that was saved with it.
+        How files for predictions are read, if the model was saved with it.
     target_names_ : list of str or None
-        Of several targets that have names.
+        The names of several targets, if they have names.
     certificate_ : Certificate
-        What `certify` found last, for this fit.
+        The result of the last `certify` since the fit.
     n_features_in_ : int
     feature_names_in_ : numpy.ndarray of str
-        Where the table has names.
+        If the table has column names.
 
     Examples
     --------
@@ -138,7 +140,7 @@ class Accelerated(Answers):
     table_format_: TableFormat | None
     target_names_: list[str] | None
 
-    # The steps of the estimator ask for metadata, and not the model.
+    # The steps of the estimator request metadata, not the model.
     __metadata_request__fit = {WEIGHTS: UNUSED}
 
     def __init__(
@@ -170,17 +172,17 @@ class Accelerated(Answers):
         ----------
         X : table or sequence of str, shape (n_rows, n_columns) or (n_texts,)
             pandas, Polars, Arrow, cuDF, NumPy, CuPy, SciPy's sparse, Dask or dask-cuDF; texts
-            where the first step reads text. Or `pipeline.shared` of one of these: what other fits
-            on the same rows have made is not made again.
+            where the first step reads text. Or `pipeline.shared` of one of these: fits on the
+            same rows then share preprocessing.
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
-            Where the last step has them.
+            If the last step supports them.
         **params
-            Passed to the `fit` of the last step, as ``name`` or ``step__name``; ``sample_weight``
-            to a `StandardScaler` as well, as ``step__sample_weight``. With scikit-learn's metadata
-            routing they go, `sample_weight` too, to the steps that ask for them. The tables
-            of XGBoost's ``eval_set`` are prepared like X, by what was learnt from X. A ranker
-            takes ``qid``, the query of each row, in any order, or ``group``.
+            Passed to the `fit` of the last step, as ``name`` or ``step__name``; a `StandardScaler`
+            also takes ``step__sample_weight``. With scikit-learn's metadata routing, they and
+            `sample_weight` go to the steps that request them. The tables of XGBoost's ``eval_set``
+            are transformed by the steps fitted on X. A ranker takes ``qid``, the query of each
+            row, in any order, or ``group``.
 
         Raises
         ------
@@ -193,7 +195,7 @@ class Accelerated(Answers):
         CheckpointDiffers
             The folder `checkpoint` holds the trees of another training.
         BudgetExceeded
-            A step would bring more rows to the host than `host_bytes` allows.
+            A step would copy more rows to the host than `host_bytes` allows.
         """
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
@@ -204,16 +206,16 @@ class Accelerated(Answers):
     def fit_predict(self, X: Table, y: Target = None, **params: Any) -> np.ndarray:
         """Fit, and return the labels of the training rows on the host, shape (n_rows,).
 
-        `params` go where those of `fit` do.
+        `params` are those of `fit`.
         """
         return np.asarray(self._on_host(self._learn("fit_predict", X, y, params)[1]))
 
     @spec_has("fit_transform")
     def fit_transform(self, X: Table, y: Target = None, **params: Any) -> Any:
-        """Fit, and return what becomes of the training rows on the host, as `transform` does.
+        """Fit, and return the transformed training rows on the host, as `transform` does.
 
-        A `TargetEncoder` encodes each of them by the other folds. `params` go where those of
-        `fit` do.
+        A `TargetEncoder` encodes each row with the targets of other folds. `params` are those of
+        `fit`.
         """
         taken, made = self._learn("fit_transform", X, y, params)
         return self._contained(self._on_host(made), taken)
@@ -223,9 +225,9 @@ class Accelerated(Answers):
     def partial_fit(self, X: Table, y: Target = None, **params: Any) -> Accelerated:
         """Learn from more rows.
 
-        For estimators that have the method in scikit-learn, and for transformers of which each
-        column passes through one step only and none needs the target of all rows; others do not
-        have it. All batches together give what `fit` gives.
+        Available for estimators that have the method in scikit-learn, and for transformers if each
+        column passes through one step only and no step needs the target of all rows. For the
+        latter, all batches together give the result of `fit`.
         """
         if not hasattr(self, "plan_"):
             self._learn("partial_fit", X, y, params)
@@ -241,9 +243,7 @@ class Accelerated(Answers):
                 asked, params = self._route_fit("partial_fit", params, self.estimator)
                 X = self.inputs_.take(X)
                 if not self._takes(X):
-                    raise DataError(
-                        "X is sparse, and the batches before were not; pass X.toarray()"
-                    )
+                    raise DataError("X is sparse, but earlier batches were dense; pass X.toarray()")
                 with hand_over(self.plan_.programs, asked, X):
                     self.plan_.fit(X, target.check_target(y, X), "partial_fit", **params)
         self._forget()
@@ -251,11 +251,11 @@ class Accelerated(Answers):
         return self
 
     def _learn(self, method: str, X: Table, y: Target, params: Params) -> tuple[Any, Any]:
-        """Lower the estimator, call a method of the plan, and keep it all if that succeeds."""
+        """Lower the estimator, call a method of the plan, and keep the results if it succeeds."""
         if self.dtype not in ("auto", "float32", "float64"):
-            raise ConfigError(f"dtype={self.dtype!r} is not 'auto', 'float32' or 'float64'")
+            raise ConfigError(f"dtype={self.dtype!r}: choose 'auto', 'float32' or 'float64'")
         if self.host_bytes is not None and self.host_bytes < 0:
-            raise ConfigError(f"host_bytes={self.host_bytes!r} is less than 0")
+            raise ConfigError(f"host_bytes={self.host_bytes!r} is negative; pass 0 or more")
         given, shares = X, isinstance(X, SharedRows) and method == "fit"
         X = X if shares else as_given.materialize(X)
         table = table_of(X)
@@ -296,11 +296,11 @@ class Accelerated(Answers):
         estimator = framed(self, self.estimator)
         asked, params = self._route_fit(method, params, estimator)
         if choice.name == "cpu" and as_given.makes_frames(estimator, X):
-            frames_of = DataError("scikit-learn makes frames of frames")
+            frames_of = DataError("scikit-learn returns frames for frames")
             return self._learn_as_given(method, X, y, given, frames_of)
         spec = spec_for(estimator, table_of(X), choice.name)
         if spec.form == "sparse" and method == "partial_fit" and not hasattr(estimator, method):
-            why = "scikit-learn learns from sparse rows here, and not from batches"
+            why = "scikit-learn runs this on sparse rows, and has no partial_fit for it"
             step = type(estimator).__name__.lower()
             raise Unsupported(Reason(step, why, "call fit with all rows"))
         # Transformers of scikit-learn are given what they ask for by scikit-learn.
@@ -310,7 +310,7 @@ class Accelerated(Answers):
         whole = compile(estimator, spec)
         prints = choice.name == "cpu" and as_given.prints_steps(whole)
         if prints and not isinstance(X, SharedRows) and not frames.is_partitioned(X):
-            printed = DataError("scikit-learn prints its lines of verbose=True")
+            printed = DataError("scikit-learn prints the messages of verbose=True")
             return self._learn_as_given(method, X, y, given, printed)
         X = as_given.materialize(X) if asked else X
         apart = isinstance(X, SharedRows)
@@ -345,12 +345,12 @@ class Accelerated(Answers):
         X = as_given.materialize(X)
         plan, made = as_given.learn(self, method, X, y, params, refused)
         takes = as_given.GivenInput(plan.to_sklearn())
-        return _Learnt(Choice("cpu", f"as it is: {refused}"), plan, takes, X, y, made)
+        return _Learnt(Choice("cpu", f"run by scikit-learn: {refused}"), plan, takes, X, y, made)
 
     def _route_fit(
         self, method: str, params: Params, estimator: Estimator
     ) -> tuple[Sequence[Requested], dict[str, Any]]:
-        """Return what transformers of an estimator ask for, and what goes to its last step."""
+        """Return what transformers of an estimator request, and what goes to its last step."""
         if method == "fit":
             check_transform_input(estimator)
         if not params:
@@ -358,7 +358,7 @@ class Accelerated(Answers):
         asked, last = route(type(self)(estimator), method, params)
         if method == "partial_fit":
             others = [each for each in asked if not hasattr(each.transformer, "partial_fit")]
-            refuse_metadata(others, "a batch has no weights")
+            refuse_metadata(others, "partial_fit passes no metadata to it")
         return asked, last
 
     def resume(
@@ -370,7 +370,7 @@ class Accelerated(Answers):
         classes: Array,
         profile: dict[str, ColumnProfile],
     ) -> Accelerated:
-        """Become the fitted model that was saved; `pipeline.load` calls it."""
+        """Restore a saved model; called by `pipeline.load`."""
         self.device_, self.device_why_ = choice.name, choice.why
         self.plan_, self.inputs_, self.profile_ = plan, takes, profile
         self.table_format_, self.target_names_ = None, None
@@ -409,8 +409,8 @@ class Accelerated(Answers):
     def transform(self, X: Table, **params: Any) -> Any:
         """Return the transformed table on the host, shape (n_rows, n_outputs).
 
-        A frame where `set_output` asks for one; of partitions, a Dask array or frame. `params`
-        are passed to the last step. What has nothing to learn, as a `Normalizer`, needs no `fit`.
+        A frame if `set_output` requests one; for partitions, a Dask array or frame. `params` are
+        passed to the last step. A stateless estimator, such as a `Normalizer`, needs no `fit`.
         """
         model = self if hasattr(self, "plan_") or needs_fit(self.estimator) else borrow(self).fit(X)
         taken, made = model._call("transform", X, **params)
@@ -448,7 +448,7 @@ class Accelerated(Answers):
         """
         if transform is not None:
             if transform not in CONTAINERS:
-                raise ConfigError(f"transform={transform!r} is not one of {', '.join(CONTAINERS)}")
+                raise ConfigError(f"transform={transform!r}: choose from {', '.join(CONTAINERS)}")
             borrow(self.estimator).set_output(transform=transform)  # a step may have no such method
             self._sklearn_output_config = {"transform": transform}
             self._check_lifted()
@@ -457,18 +457,18 @@ class Accelerated(Answers):
 
     @spec_has("get_feature_names_out")
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray | None:
-        """Return the names of the columns of `transform`; None where the estimator has none."""
+        """Return the names of the columns of `transform`; None if the estimator has none."""
         if hasattr(self, "plan_"):
             self._check_unchanged()
         names = self._lifted.get_feature_names_out(input_features)
         return None if names is None else np.asarray(names, dtype=object)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which metadata the steps of the estimator ask for, for scikit-learn's routing."""
+        """Return which metadata the steps of the estimator request, for scikit-learn's routing."""
         return router(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags of the estimator; on a GPU not all of them take sparse rows."""
+        """Return the tags of the estimator; on a GPU, some take no sparse rows."""
         tags = tags_of(self.estimator)
         tags.requires_fit = needs_fit(self.estimator)
         if self.device == "cuda" and not self._falls_back:

@@ -1,7 +1,7 @@
-"""The way beside the engine: scikit-learn itself, on the user's own rows.
+"""The fallback to scikit-learn itself, on the user's own rows.
 
-What the engine refuses, scikit-learn is asked for on the host. What it runs is the result, and the
-log and the placements say so. What it refuses as well is an error in its words, and then in ours.
+If the engine rejects rows or an estimator, scikit-learn runs them on the host; the log and the
+placements say so. If it rejects them too, the error has its message, then this package's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pipeline.trace import record
 from pipeline.typing import Estimator, Params, ReadParams, Table, Target
 
 AS_IT_IS = object()
-"""Stands for rows of which scikit-learn has made what is returned."""
+"""Stands for rows that scikit-learn has already transformed."""
 
 
 class GivenInput:
@@ -73,7 +73,7 @@ def prints_steps(whole: Op) -> bool:
 
 
 def makes_frames(estimator: Estimator, X: Table) -> bool:
-    """Return whether scikit-learn makes frames of frames, though none are asked for.
+    """Return whether scikit-learn returns frames for frames, though none are requested.
 
     >>> import pandas as pd
     >>> from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -126,7 +126,7 @@ def learn(
     Raises
     ------
     PipelineError
-        scikit-learn refuses the rows as well; the error is one of its class, too.
+        scikit-learn rejects the rows as well; the error is also of its class.
     """
     with in_both_words(refused):
         plan = run_as_given(framed(model, model.estimator), str(refused))
@@ -148,12 +148,12 @@ def call(plan: Plan, method: str, X: Table, y: Target, params: Params) -> Any:
 def ask_lifted(
     model: Estimator, method: str, X: Table, params: ReadParams, refused: Refused
 ) -> Any:
-    """Return what the lifted model says of rows as they are.
+    """Return the result of the lifted model for rows as they are.
 
     Raises
     ------
     PipelineError
-        scikit-learn refuses the rows as well; the error is one of its class, too.
+        scikit-learn rejects the rows as well; the error is also of its class.
     """
     if not hasattr(model.to_sklearn(), method):
         raise refused
@@ -162,10 +162,10 @@ def ask_lifted(
 
 
 def transform_into(model: Estimator, how: str, X: Table, params: ReadParams) -> Any:
-    """Return what the lifted model makes of rows in another container than that of its fit."""
+    """Return rows transformed by the lifted model, in another container than that of its fit."""
     lifted = shown(model.to_sklearn()).set_output(transform=how)
     rows = _plain_rows(model.inputs_.take(materialize(X)))
-    return ask(model, "transform", rows, params, "another container is asked for", lifted)
+    return ask(model, "transform", rows, params, "another container was requested", lifted)
 
 
 def _plain_rows(X: Table) -> Any:
@@ -181,18 +181,18 @@ def ask(
     why: str,
     lifted: Estimator | None = None,
 ) -> Any:
-    """Return what the lifted model says of rows, as an event of the log that says why."""
+    """Return the result of the lifted model, as an event of the log that says why."""
     lifted = model.to_sklearn() if lifted is None else lifted
-    with record("as it is", method, "cpu", why):
+    with record("scikit-learn", method, "cpu", why):
         rows = frames.to_device(X, "cpu")
-        if is_arrow(rows):  # of dates beside numbers NumPy would make numbers
+        if is_arrow(rows):  # NumPy would turn dates beside numbers into numbers
             rows = _plain_rows(convert(rows, objects=True))
         return getattr(lifted, method)(rows, **as_sklearn_takes(model, method, params))
 
 
 @contextmanager
 def sparse_refused(X: Table) -> Iterator[None]:
-    """Add what there is to do to what scikit-learn says of sparse rows that it does not take."""
+    """Add a suggestion to scikit-learn's error about sparse rows that it does not take."""
     try:
         yield
     except (NotImplementedError, TypeError, ValueError) as theirs:
@@ -203,5 +203,5 @@ def sparse_refused(X: Table) -> Iterator[None]:
         if ours or (selects and "sparse" not in str(theirs).lower()):
             raise
         dense = "X.sparse.to_dense()" if frames.is_frame(X) else "X.toarray()"
-        way_out = f"pass {dense}" if selects else f"pass X.tocsr() or {dense}"
-        raise in_words_of(theirs, DataError(f"X is sparse; {way_out}")) from theirs
+        instead = f"pass {dense}" if selects else f"pass X.tocsr() or {dense}"
+        raise in_words_of(theirs, DataError(f"X is sparse; {instead}")) from theirs

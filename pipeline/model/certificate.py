@@ -14,7 +14,7 @@ from pipeline.table.partitioned import densify
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one method of the lifted model returns, beside what the device returns."""
+    """How far a result of the lifted model is from that on the device, for one method."""
 
     method: str
     differing: float
@@ -22,7 +22,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     largest: float | None
     """Largest absolute difference of two numbers; None for labels."""
     row: int
-    """Where it is largest, counted in X."""
+    """The row of X where it is largest."""
     holds: bool
     failure: str = ""
     """Why there was nothing to compare: what the lifted model raises, or another shape."""
@@ -32,17 +32,17 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.failure:
             return f"{self.method}: the lifted model {self.failure}"
         verdict = "agrees" if self.holds else "differs"
-        far = "" if self.largest is None else f", at most by {self.largest:.3g} (row {self.row})"
-        return f"{self.method} {verdict}: {self.differing:.2%} of the rows are not close{far}"
+        far = "" if self.largest is None else f", by at most {self.largest:.3g} (row {self.row})"
+        return f"{self.method} {verdict}: {self.differing:.2%} of the rows differ{far}"
 
 
 class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What was compared, how closely, and whether it holds."""
+    """What was compared, with which tolerance, and whether it agrees."""
 
     device: str
     rows: int
     passed: str
-    """What the lifted model was given: the form of the rows."""
+    """The type of the rows that the lifted model was given."""
     rtol: float
     atol: float
     differing: float
@@ -65,10 +65,10 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         for each in self.differences:
             if not each.holds:
                 raise ParityError(
-                    f"{each}; compared with {self.device!r} on {self.rows:,} rows, given as "
-                    f"{self.passed}, by rtol={self.rtol:g}, atol={self.atol:g}, differing="
-                    f"{self.differing:g}; keep the model on its device, pass rows as scikit-learn "
-                    "takes them, or state a wider tolerance"
+                    f"{each}; compared with {self.device!r} on {self.rows:,} rows, passed as "
+                    f"{self.passed}, with rtol={self.rtol:g}, atol={self.atol:g} and differing="
+                    f"{self.differing:g}; keep the model on its device, pass rows in a form that "
+                    "scikit-learn supports, or pass a wider tolerance"
                 )
         return self
 
@@ -85,15 +85,14 @@ def certify(
     n_rows: int,
     tolerance: Mapping[str, float],
 ) -> list[Difference]:
-    """Compare what a model on its device makes of rows with what the lifted model makes of them.
+    """Compare the results of a model on its device with those of the lifted model.
 
     Parameters
     ----------
     ours : mapping of str to array
-        By method, on the host. Labels have the type object, be they numbers: they are equal or
-        not.
+        By method, on the host. Labels have the type object, even numbers, as they are equal or not.
     lifted : callable
-        Returns what a method of the lifted model makes of the rows.
+        Returns the result of a method of the lifted model.
     n_rows : int
     tolerance : mapping
         ``rtol``, ``atol`` and ``differing``, as in `Accelerated.certify`.
@@ -101,15 +100,16 @@ def certify(
     Raises
     ------
     ConfigError
-        There is nothing to compare, or a tolerance bounds nothing.
+        There is nothing to compare, or a tolerance is out of range.
     """
     for name, value in tolerance.items():
         if not 0 <= value < (1 if name == "differing" else np.inf):
-            raise ConfigError(f"{name}={value!r} bounds nothing; give a share or a difference")
+            valid = "a share below 1" if name == "differing" else "0 or a positive number"
+            raise ConfigError(f"{name}={value!r} is out of range; pass {valid}")
     if not ours or not n_rows:
         raise ConfigError(
-            f"nothing to compare: {n_rows} rows, methods {[*ours]}; a certificate needs "
-            "rows, and an estimator that predicts new ones"
+            f"nothing to compare: {n_rows} rows, methods {[*ours]}; pass rows, and use "
+            "an estimator that can predict new ones"
         )
     return [_compare(method, made, lifted, n_rows, tolerance) for method, made in ours.items()]
 
@@ -159,5 +159,5 @@ def _matrix(answer: Any, n_rows: int) -> np.ndarray:
     if isinstance(answer, list):
         return np.hstack([_matrix(each, n_rows) for each in answer])
     if issparse(answer):
-        return np.asarray(densify(answer, "certificate", "every cell is compared"))
+        return np.asarray(densify(answer, "certificate", "all values are compared"))
     return np.asarray(answer).reshape(n_rows, -1)

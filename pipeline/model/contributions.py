@@ -97,7 +97,7 @@ class Contributions(Shown):
         values = self.values
         if values.ndim > 2:
             if output not in self.outputs:
-                raise ConfigError(f"output={output!r} is not one of {[*self.outputs]}; name one")
+                raise ConfigError(f"output={output!r}: choose from {[*self.outputs]}")
             values = values[:, :, self.outputs.index(output)]
         return pd.DataFrame(values, columns=pd.Index(self.columns, tupleize_cols=False))
 
@@ -107,8 +107,8 @@ def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
     step, (before, fitted) = model.plan_.steps[-1], _steps(model)
     find = _explainer(fitted, step.name)
     if find is not _linear and background is not None:
-        why = f"the trees of {type(fitted).__name__} hold the counts of their training rows"
-        raise ConfigError(f"background: is for linear models, and {why}; leave it out")
+        why = f"the trees of {type(fitted).__name__} store the counts of their training rows"
+        raise ConfigError(f"background= is for linear models, but {why}; leave it out")
     rows = _rows(model, X, before)
     groups = _groups(model, int(rows.shape[1]), before)
     mean = None
@@ -143,8 +143,8 @@ def _training_means(step: Step, width: int) -> Array:
     known: Background | None = getattr(step.worker, "background", None)
     if known is None or known.means.shape != (width,):
         raise DataError(
-            f"{step.name}: the model does not hold the means of its training rows, against which a "
-            "linear model is explained; pass background=, such as the training rows"
+            f"{step.name}: the model does not store the means of its training rows, which "
+            "explaining a linear model needs; pass background=, such as the training rows"
         )
     return known.means
 
@@ -167,7 +167,7 @@ def _rows(model: Any, X: Table, before: Steps) -> Any:
     if model.plan_.as_given:
         return Pipeline(before).transform(X) if before else X
     if not model._takes(X):
-        raise DataError("X is sparse, and the model was fitted on dense rows; pass X.toarray()")
+        raise DataError("X is sparse, but the model was fitted on dense rows; pass X.toarray()")
     return model.plan_.transform(X)
 
 
@@ -181,7 +181,7 @@ def _groups(model: Any, width: int, before: Steps) -> Groups:
     if before:
         origins = trace_columns(Pipeline(before), origins, width)
     if len(origins) != width:
-        why = f"its steps announce {len(origins)} columns and produce {width}"
+        why = f"its steps name {len(origins)} columns but produce {width}"
         raise Unsupported(Reason(type(model.estimator).__name__, why, OTHERWISE))
     return group(origins, list(names))
 
@@ -223,7 +223,7 @@ def _forest(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: Any)
     """
     if not available("shap"):
         raise ConfigError(
-            f"{step.name}: trees of scikit-learn are explained by the package shap, which is not "
+            f"{step.name}: explaining scikit-learn's trees needs the package shap, which is not "
             "installed; install the extra `explain`"
         )
     with warnings.catch_warnings():

@@ -38,13 +38,13 @@ from pipeline.trace import ANSWER, ExecutionLog, execution_log
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
 _NATIVE = (HostModel, XGBoostModel, MetaModel)
-"""What answers in the classes that its native estimator has learnt."""
+"""Models that predict the classes of their native estimator."""
 
 
 class Answers(Lifts):
     """The methods of a fitted model that change nothing in it."""
 
-    # The steps of the estimator ask for metadata, and not the model.
+    # The steps of the estimator request metadata, not the model.
     __metadata_request__score = {WEIGHTS: UNUSED}
 
     device: str
@@ -116,7 +116,7 @@ class Answers(Lifts):
         return container(framed(self, self.estimator))
 
     def _wants_another_container(self, method: str, X: Table) -> bool:
-        """Return whether frames are to be made, or not, where `fit` was asked for the other."""
+        """Return whether another container is requested than in `fit`."""
         if method != "transform" or self.device_ != "cpu" or frames.is_partitioned(X):
             return False
         return self._container != container(self.plan_.estimator)
@@ -126,7 +126,7 @@ class Answers(Lifts):
         if not self._takes(X):
             if self.device_ != "cpu" or frames.is_partitioned(X):
                 raise DataError(
-                    "X is sparse, and the model was fitted on dense rows; pass X.toarray(), or "
+                    "X is sparse, but the model was fitted on dense rows; pass X.toarray(), or "
                     "X.sparse.to_dense() for a frame"
                 )
             return as_given.ask(self, method, X, params, "X is sparse")
@@ -145,7 +145,7 @@ class Answers(Lifts):
         return self.device == "auto" if self.fallback is None else self.fallback
 
     def _may_ask(self, device: str, refused: Refused, X: Table) -> bool:
-        """Return whether scikit-learn may be asked for what was refused on a device."""
+        """Return whether scikit-learn may run what a device does not support."""
         anywhere = device == "cpu" or self._falls_back
         new = not refused.final and not frames.is_partitioned(X)
         return anywhere and new and self.checkpoint is None
@@ -167,7 +167,7 @@ class Answers(Lifts):
         ----------
         X : table
         **params
-            Passed to the last step, as ``return_std``; then the result may be a tuple.
+            Passed to the last step, such as ``return_std``; the result may then be a tuple.
         """
         return self._named(self._plain(self._call("predict", X, **params)[1]))
 
@@ -180,9 +180,9 @@ class Answers(Lifts):
         Parameters
         ----------
         X : table, optional
-            Of the training rows by default, each without itself.
+            By default the training rows, none of which is its own neighbor.
         n_neighbors : int, optional
-            That of the estimator by default.
+            By default that of the estimator.
         return_distance : bool, default=True
             Whether to return the distances too, before the row numbers; each has the shape
             (n_rows, n_neighbors).
@@ -203,8 +203,8 @@ class Answers(Lifts):
     def predict_proba(self, X: Table, **params: Any) -> Any:
         """Return the class probabilities on the host, shape (n_rows, n_classes).
 
-        A list of them, one a target, where scikit-learn returns a list. `params` are passed to
-        the last step, here and in what follows.
+        A list with an array per target where scikit-learn returns a list. `params` are passed to
+        the last step, as in the methods below.
         """
         return self._plain(self._call("predict_proba", X, **params)[1])
 
@@ -225,7 +225,7 @@ class Answers(Lifts):
 
     @spec_has("inverse_transform")
     def inverse_transform(self, X: Table, **params: Any) -> Any:
-        """Return the rows that `transform` made X of, computed by scikit-learn on the host."""
+        """Return the inverse transform of X, computed by scikit-learn on the host."""
         if hasattr(self, "plan_"):
             self._check_unchanged()
         return self._lifted.inverse_transform(X, **params)
@@ -236,7 +236,7 @@ class Answers(Lifts):
     ) -> float:
         """Return the accuracy of a classifier, R² of a regressor, or the estimator's own score.
 
-        That of XGBoost's ranker needs ``qid``, the query of each row, or a column of that name.
+        The score of XGBoost's ranker needs ``qid``, the query of each row, or a column ``qid``.
         """
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
@@ -263,16 +263,16 @@ class Answers(Lifts):
         """Return what each column of the table adds to the prediction for each row.
 
         XGBoost is explained by its own TreeSHAP on the device of the model, trees of scikit-learn
-        by shap's, linear models by ``coef * (x - mean)``. The values of all that the steps compute
-        from a column are added up.
+        by shap's, linear models by ``coef * (x - mean)``. If the steps compute several features
+        from a column, their values are added up.
 
         Parameters
         ----------
         X : table
-            Not in partitions.
+            One table, without partitions.
         background : table, optional
-            For a linear model: the rows against whose means X is explained. By default the training
-            rows, without weights. Trees hold the counts of their training rows.
+            For a linear model: the rows with whose means X is compared. By default the training
+            rows, without weights. Trees do not need it.
 
         Returns
         -------
@@ -285,8 +285,8 @@ class Answers(Lifts):
         Unsupported
             The last step has no exact explanation.
         DataError
-            The table cannot be used, or the model holds no means of its training rows: an older
-            version saved it, or scikit-learn ran the whole pipeline.
+            The table cannot be used, or the model does not store the means of its training rows
+            because an older version saved it or scikit-learn ran the pipeline as one step.
         ParityError
             The sums differ from the predictions.
 
@@ -336,13 +336,13 @@ class Answers(Lifts):
         Returns
         -------
         Certificate
-            Also kept as `certificate_`. It does not raise if it does not hold; ``require()``
-            does.
+            Also stored as `certificate_`. Its ``require()`` raises an error if the predictions
+            differ.
 
         Raises
         ------
         ConfigError
-            There are no rows, or the estimator predicts no new rows, as `DBSCAN`.
+            There are no rows, or the estimator, such as `DBSCAN`, cannot predict new ones.
         """
         check_is_fitted(self, "plan_")
         self._check_unchanged()
@@ -371,7 +371,7 @@ class Answers(Lifts):
         return self.certificate_
 
     def _predictions(self, sample: Table) -> dict[str, Any]:
-        """Return what the device makes of rows by each method that it has."""
+        """Return the results of each method of the model on its device."""
         found: dict[str, Any] = {}
         for method in (name for name in METHODS if hasattr(self, name)):
             try:
@@ -395,11 +395,11 @@ class Answers(Lifts):
     ) -> Any:
         """Return how much of a score is lost when the values of one column are permuted.
 
-        The numbers are those of `sklearn.inspection.permutation_importance` for this model, to the
-        last bit, with an integer `random_state`. The rows are transformed once: the matrix columns
-        that depend on one column alone are permuted, and those that depend on several are computed
-        again. Your own scorer, which may read X, is called as scikit-learn calls it, unless it has
-        an attribute ``reads_answers_only = True``.
+        With an integer `random_state`, the numbers are exactly those of
+        `sklearn.inspection.permutation_importance` for this model. The rows are transformed once:
+        the matrix columns that depend on one column only are permuted, and those that depend on
+        several are computed again. Your own scorer, which may read X, is called as in scikit-learn,
+        unless it has an attribute ``reads_answers_only = True``.
 
         Parameters
         ----------
@@ -407,12 +407,12 @@ class Answers(Lifts):
             The training rows or, better, held-out rows; not in partitions.
         y : array-like of shape (n_rows,), optional
         scoring : str, callable, list of str or dict, optional
-            As scikit-learn takes it; by default, the `score` of the model.
+            As in scikit-learn; by default, the `score` of the model.
         repeats : int, default=5
             How often each column is permuted.
         random_state : int or numpy.random.RandomState, optional
         sample_weight : array-like of shape (n_rows,), optional
-            Given to the scorers.
+            Passed to the scorers.
         max_samples : int or float, default=1.0
             The number of rows, or their share, to permute and to score; drawn once.
 
@@ -460,18 +460,18 @@ class Answers(Lifts):
         Parameters
         ----------
         X : table, optional
-            Rows to fit. For partitions of Dask, each step says what happens to them; none is
-            computed.
+            The rows to fit. For a Dask frame or array, each step says what happens to its
+            partitions; none is computed.
         """
         return explain(self.estimator, self.device, X, dtype=self.dtype)
 
     def _named(self, made: Any) -> Any:
-        """Return the labels for whose places the answers stand, where the model was told them."""
+        """Return the labels of predicted codes, if the user has set `classes_`."""
         labels = self._own_classes() if "classes_" in vars(self) else None
         return made if labels is None else labels[np.searchsorted(self._learnt_classes, made)]
 
     def _own_classes(self) -> Any:
-        """Return the labels that the model was told after `fit`; None where it learnt its own."""
+        """Return the labels that were set after `fit`; None if there are none."""
         classes, learnt = vars(self).get("classes_"), self._learnt_classes
         if not isinstance(learnt, np.ndarray) or classes is None:
             return None
@@ -481,12 +481,12 @@ class Answers(Lifts):
 
     @property
     def _learnt_classes(self) -> Any:
-        """The labels that the estimator has learnt; None where it says nothing of them."""
+        """The labels that the estimator has learned; None if it does not say."""
         worker = self.plan_.steps[-1].worker
         return getattr(worker.native, "classes_", None) if isinstance(worker, _NATIVE) else None
 
     def _plain(self, made: Any) -> Any:
-        """Return an answer as arrays; what scikit-learn itself made of given rows, as it is."""
+        """Return a result as arrays; that of scikit-learn itself, unchanged."""
         if self.plan_.as_given or isinstance(made, tuple) or frames.is_sparse(made):
             return made
         return [np.asarray(m) for m in made] if isinstance(made, list) else np.asarray(made)

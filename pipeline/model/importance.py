@@ -108,7 +108,7 @@ class PreparedTable:
 
 
 class PreparedRows:
-    """What scikit-learn's `permutation_importance` takes for a frame and permutes the columns of.
+    """Rows that scikit-learn's `permutation_importance` treats as a frame, to permute its columns.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def permute(X: Table, columns: Sequence[int], order: np.ndarray) -> Any:
 
 def importance(model: Estimator, X: Table, y: Target, scoring: Any, **asked: Any) -> Any:
     """Return what `Accelerated.importance` does; the other parameters are scikit-learn's."""
-    refuse_partitions(X, "the importance of columns")
+    refuse_partitions(X, "permutation importance")
     X = X.rows() if isinstance(X, SharedRows) else X
     known = frames.is_frame(X) or frames.library(X) in frames.ARRAYS or frames.is_sparse(X)
     X = X if known else convert(X)
@@ -198,14 +198,14 @@ def importance(model: Estimator, X: Table, y: Target, scoring: Any, **asked: Any
         scorer: Score = check_scoring(model, scoring=scoring)
     except (TypeError, ValueError) as error:
         instead = "pass one or more of sklearn.metrics.get_scorer_names(), or a scorer"
-        raise in_words_of(error, ConfigError(f"scoring={scoring!r}; {instead}")) from error
+        raise in_words_of(error, ConfigError(f"scoring={scoring!r}: {instead}")) from error
     if not isinstance(y, list | type(None)):
         y = frames.to_device(y, "cpu")
     _check_asked(int(X.shape[0]), **asked)
     found = None
     if _asks_only(model, scorer):
         log_of = execution_log(host_bytes=model.host_bytes, n_rows=int(X.shape[0]))
-        # Rows that are refused here go to scikit-learn's function, which may take them.
+        # Rows that are not supported here go to scikit-learn's function.
         with suppress(Refused), log_of as log:
             if (rows := _prepare(model, X)) is not None:
                 score = partial(_score, scorer)
@@ -251,8 +251,8 @@ def _check_asked(n_rows: int, *, n_repeats: int, max_samples: float, **others: A
         raise ConfigError(f"repeats={n_repeats!r} is less than 1; pass a positive integer")
     if not 0 < int(max_samples if whole else max_samples * n_rows) <= n_rows:
         raise ConfigError(
-            f"max_samples={max_samples!r}: X has {n_rows:,} rows; pass a number of rows up to "
-            "that, or a share up to 1.0"
+            f"max_samples={max_samples!r}, but X has {n_rows:,} rows; pass at most this number, or "
+            "a share of at most 1.0"
         )
 
 

@@ -30,7 +30,7 @@ from pipeline.typing import Estimator, Name, Params, ReadParams, Table
 
 
 class Input(Protocol):
-    """What is remembered of the training rows, to judge others by."""
+    """What a model remembers of its training rows, to check other rows."""
 
     @property
     def names(self) -> list[Any] | None:
@@ -61,7 +61,7 @@ def fit_input(first: Op, X: Table) -> tuple[Input, Any]:
     Raises
     ------
     DataError
-        X is nothing that the estimator reads.
+        The estimator cannot read X.
     """
     if not first.on_blocks and reads_text(first.estimator):
         name = getattr(X, "name", None)
@@ -86,7 +86,7 @@ def _columns_read(first: Op, head: pd.DataFrame) -> list[Any] | None:
 
 @dataclass
 class DaskInput:
-    """Partitions of a table; what their columns hold is judged where they are."""
+    """Partitions of a table; their values are checked where they are."""
 
     names: list[Name] | None
     n_features: int | None
@@ -107,8 +107,8 @@ class DaskInput:
         if self.names is not None and hasattr(X, "columns"):
             return select_columns(X, self.names, in_order=self.in_order)
         if self.names is not None or X.shape[1] != self.n_features:
-            wanted = f"{self.n_features}" if self.names is None else f"the columns {self.names}"
-            raise DataError(f"X has {X.shape[1]} features without names; pass {wanted}")
+            named = f"columns {self.names}" if self.names else f"{self.n_features} columns"
+            raise DataError(f"X has {X.shape[1]} columns without names; pass {named}")
         return X
 
 
@@ -144,7 +144,7 @@ def take_rows(takes: Input, X: Table, params: Params) -> Any:
 
 
 def refuse_partitions(X: Table, step: str) -> None:
-    """Refuse partitions for a step that needs all rows in one table.
+    """Reject partitions for a step that needs all rows in one table.
 
     Raises
     ------
@@ -153,8 +153,8 @@ def refuse_partitions(X: Table, step: str) -> None:
     """
     if frames.is_partitioned(X):
         raise DataError(
-            f"{step} needs all rows in one table and X has partitions; pass X.compute(), or fit "
-            "the transformers alone on the partitions"
+            f"{step} needs all rows in one table, but X has partitions; pass X.compute(), or fit "
+            "only the transformers on partitions"
         )
 
 
@@ -166,7 +166,7 @@ def validate_eval_set(sets: Any, takes: Input) -> Iterator[tuple[Any, Any]]:
     Raises
     ------
     DataError
-        It is no list of pairs, or a table or target cannot be used.
+        It is not a list of pairs, or a table or target cannot be used.
     """
     for pair in sets:
         if not isinstance(pair, tuple | list) or len(pair) != 2:

@@ -1,4 +1,4 @@
-"""What the fitted estimator has and a model has not: lifted when it is first asked for."""
+"""Attributes of the fitted estimator that a model does not have itself: lifted on first use."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from pipeline.table.borrowed import Held, same, shown
 from pipeline.typing import Estimator
 
 CHANGE = ("fit", "load_model", "partial_fit", "set_")
-"""How the methods begin that would change what was lifted, and not the model."""
+"""How the methods begin that would change the lifted estimator, not the model."""
 COLUMNS = ("n_features_in_", "feature_names_in_")
-"""What a model keeps of its columns, which the schema decides on."""
+"""What a model stores about its columns, as the schema decides."""
 OWN = {
     *("checkpoint", "device", "dtype", "estimator", "fallback", "host_bytes", "profile"),
     *("certificate_", "classes_", "device_", "device_why_", "execution_log_"),
@@ -30,7 +30,7 @@ OWN = {
 
 
 class Lifts(BaseEstimator):
-    """A model that answers as the fitted scikit-learn estimator does where it has no answer."""
+    """A model with the attributes of the fitted scikit-learn estimator beside its own."""
 
     estimator: Any
     plan_: Plan
@@ -39,14 +39,17 @@ class Lifts(BaseEstimator):
     _learnt_classes: Any
 
     def to_sklearn(self) -> Any:
-        """Return the fitted scikit-learn or XGBoost estimator; it needs no GPU and not us."""
+        """Return the fitted scikit-learn or XGBoost estimator.
+
+        It needs neither a GPU nor this package.
+        """
         check_is_fitted(self, "plan_")
         self._check_lifted()
         return self.plan_.to_sklearn()
 
     @cached_property
     def _lifted(self) -> Any:
-        """What `to_sklearn` returns, without a step that the estimator has not."""
+        """What `to_sklearn` returns, without a step that the estimator does not have."""
         lifted = shown(self.to_sklearn())
         alone = isinstance(lifted, Pipeline) and not isinstance(self.estimator, Pipeline)
         lifted = lifted[-1] if alone else lifted
@@ -67,8 +70,8 @@ class Lifts(BaseEstimator):
         if "_lifted" in vars(self) and (what := self._as_lifted.changed):
             self._forget()
             raise ConfigError(
-                f"{what} was changed after `fit`, and this model would not read it; that is "
-                "undone. Change what to_sklearn() returns, or call fit again"
+                f"{what} was changed after `fit`, but this model does not use the change, which "
+                "was undone; change what to_sklearn() returns, or call fit again"
             )
 
     def _check_unchanged(self) -> None:
@@ -88,8 +91,8 @@ class Lifts(BaseEstimator):
             what = what or ("" if (new := now.get(name)) is value or same(new, value) else name)
         if what:
             raise ConfigError(
-                f"{what} was changed after `fit`, which has read it; call fit again, or change it "
-                "in what to_sklearn() returns"
+                f"{what} was changed after `fit`, but this model does not use the change; call fit "
+                "again, or change what to_sklearn() returns"
             )
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -104,13 +107,13 @@ class Lifts(BaseEstimator):
         learnt = name.endswith("_") or hasattr(vars(self).get("estimator"), name)
         if learnt and not own and "plan_" in vars(self):
             raise AttributeError(
-                f"{name} is of the fitted estimator, and this model would not read another; "
+                f"{name} belongs to the fitted estimator, and this model does not use a new value; "
                 "set it on what to_sklearn() returns, or call fit again"
             )
         super().__setattr__(name, value)
 
     def _remember_parameters(self, held: Held) -> None:
-        """Remember what `fit` has read; labels too, where other ones would not be read."""
+        """Remember what `fit` has read, and labels that later changes could not reach."""
         now = self.__dict__
         settings = {"device": now.get("device"), "dtype": now.get("dtype")}
         if not isinstance(self._learnt_classes, np.ndarray):
@@ -118,25 +121,29 @@ class Lifts(BaseEstimator):
         now["_as_fitted"] = held, settings
 
     def _forget(self) -> None:
-        """Forget what was found out about what was learnt before."""
+        """Forget results that belong to an earlier state."""
         for name in ("_lifted", "_as_lifted", "certificate_"):
             self.__dict__.pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
         """Return a public attribute of the fitted estimator."""
-        if hasattr(type(self), name):  # a method that the estimator has not
+        if hasattr(type(self), name):  # a method that the estimator does not have
             return self._why_missing(name)
         missing = f"{type(self).__name__!r} object has no attribute {name!r}"
         if name.startswith("_"):
             raise AttributeError(missing)
         if "plan_" not in vars(self):
-            raise NotFittedError(f"{missing} before `fit`; see its estimator")
+            raise NotFittedError(
+                f"{missing} before `fit`; read it from its `estimator`, or call fit"
+            )
         try:
             found = getattr(self._lifted, name)
         except (AttributeError, PipelineError) as error:
             raise AttributeError(f"{error}{_where(self._lifted, name)}") from error
         if callable(found) and name.startswith(CHANGE):
-            raise AttributeError(f"{missing}: it would not change this model; call to_sklearn()")
+            raise AttributeError(
+                f"{missing}: it would not change this model; call it on what to_sklearn() returns"
+            )
         return found
 
     def _why_missing(self, name: str) -> Any:
@@ -161,7 +168,7 @@ class Lifts(BaseEstimator):
         return {*own, *(name for name in fitted - methods if not name.startswith("_"))}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave what is lifted behind: it is made again."""
+        """Leave out what is lifted: it is created again."""
         self._check_lifted()
         state: dict[str, Any] = super().__getstate__()
         return {n: value for n, value in state.items() if n not in ("_lifted", "_as_lifted")}
@@ -182,4 +189,4 @@ class Lifts(BaseEstimator):
 def _where(fitted: Estimator, name: str) -> str:
     """Return which step of a pipeline has an attribute, as the end of a sentence."""
     last = isinstance(fitted, Pipeline) and hasattr(fitted[-1], name)
-    return f"; its last step has it: model[-1].{name}" if last else ""
+    return f"; use that of its last step, model[-1].{name}" if last else ""

@@ -1,4 +1,4 @@
-"""Which methods a model has, and what they take by position: those of its estimator, and that."""
+"""Which methods a model has, and which arguments by position: as its estimator does."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from pipeline.model.inputs import takes_weights
 from pipeline.typing import Estimator
 
 AS_IT_IS = ("predict", "score", "inverse_transform", "get_feature_names_out")
-"""Methods for which an estimator is asked itself, not fitted, where it has nothing to learn."""
+"""Methods that an unfitted estimator runs itself if it has nothing to learn."""
 
 
 def spec_has(name: str) -> Any:
-    """Return a decorator: the method is there where the estimator has the one of this name.
+    """Return a decorator: the method exists if the estimator has one of this name.
 
-    Some, as `StackingClassifier`, have it once they are fitted. An error has the estimator's own
-    as its cause.
+    Some, such as `StackingClassifier`, have it once they are fitted. The estimator's own error is
+    the cause of the error.
     """
 
     def has(model: Estimator) -> bool:
@@ -85,7 +85,7 @@ def by_position(method: Callable[..., Any]) -> Any:
 
 
 class weighted:  # noqa: N801 - a decorator
-    """A `fit` with `sample_weight`, which only the models show whose estimator has it.
+    """A `fit` that shows `sample_weight` only if the estimator supports it.
 
     Meta-estimators of scikit-learn read the signature to know whether to pass weights.
     """

@@ -1,4 +1,4 @@
-"""Which columns of a table feed each column of the matrix that fitted transformers make of it."""
+"""Which columns of a table feed each column of the transformed matrix."""
 
 from __future__ import annotations
 
@@ -74,18 +74,17 @@ def trace_columns(
     width: int | None = None,
     not_by_row: set[int] | None = None,
 ) -> Origins:
-    """Return which columns feed those that a fitted transformer makes.
+    """Return which columns feed the output columns of a fitted transformer.
 
-    A transformer that is not known may make anything of all that it is given: all of it feeds
-    each column.
+    An unknown transformer may combine all its columns: all of them feed each output column.
 
-    `width` is the number of columns that it makes, where that is known. `not_by_row` takes the
-    columns that other transformers read than those of `_BY_ROW`.
+    `width` is the number of output columns, if known. `not_by_row` collects the columns that are
+    read by other transformers than those of `_BY_ROW`.
 
     Raises
     ------
     Unsupported
-        It does not say how many columns it makes.
+        It does not say how many columns it returns.
 
     Examples
     --------
@@ -136,8 +135,8 @@ def _mixed(fitted: Estimator, origins: Origins, width: int | None) -> Origins:
             width = int(len(fitted.get_feature_names_out()) if known is None else known)
         except (AttributeError, ValueError) as error:
             step = type(fitted).__name__
-            why = f"it does not say how many columns it makes: {error}"
-            raise Unsupported(Reason(step, why, "give it get_feature_names_out")) from error
+            why = f"it does not say how many columns it returns: {error}"
+            raise Unsupported(Reason(step, why, "implement get_feature_names_out")) from error
     return [frozenset().union(*origins)] * width
 
 
@@ -190,10 +189,10 @@ They make a row of that row alone, to the last bit, whatever rows are beside it.
 
 
 def find_made_alone(fitted: Estimator, n_columns: int, width: int) -> list[list[int] | None]:
-    """Return, for each column of a table, the columns that are made of it alone, row by row.
+    """Return, for each column of a table, the columns computed from it alone, row by row.
 
-    They move as it does. None where a fitted transformer, which makes `width` columns, makes some
-    of several columns or of several rows, or where that is not known.
+    They move as it does. None if a fitted transformer, which returns `width` columns, computes
+    some from several columns or several rows, or if that is not known.
 
     Examples
     --------

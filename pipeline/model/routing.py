@@ -1,4 +1,4 @@
-"""Metadata of `fit` and its like, led to the steps that ask for them as scikit-learn leads them."""
+"""Metadata of `fit` and other methods, routed to steps as in scikit-learn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn import get_config
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
-# There is no public way to refuse in scikit-learn's words what is taken with routing alone.
+# There is no public way to raise scikit-learn's error about what needs routing.
 from sklearn.utils._metadata_requests import _raise_for_params
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import has_fit_parameter
@@ -28,15 +28,15 @@ METHODS = (
     *("fit", "partial_fit", "fit_transform", "fit_predict", "transform", "inverse_transform"),
     *("predict", "predict_proba", "predict_log_proba", "decision_function", "score"),
 )
-"""Methods of which scikit-learn leads metadata."""
+"""Methods whose metadata scikit-learn routes."""
 BY_ROUTING = ("decision_function", "inverse_transform", "transform")
 """Methods to which scikit-learn's containers pass nothing on without routing."""
 WEIGHTS = "sample_weight"
-_SUGGESTION = "give it none (set_fit_request(sample_weight=False)), or fit it with scikit-learn"
+_SUGGESTION = "pass it none (set_fit_request(sample_weight=False)), or fit it with scikit-learn"
 
 
 class Requested(NamedTuple):
-    """What a transformer asks for, or is given by its name."""
+    """What a transformer requests, or is given by its name."""
 
     path: str
     transformer: Any
@@ -61,7 +61,7 @@ def router(model: Estimator) -> MetadataRouter:
 
 
 def check_transform_input(estimator: Estimator) -> None:
-    """Refuse, in scikit-learn's words, a parameter of pipelines that needs its routing.
+    """Reject, with scikit-learn's message, a parameter of pipelines that needs its routing.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def route(model: Estimator, method: str, params: ReadParams) -> Routed:
     Raises
     ------
     TypeError, sklearn.exceptions.UnsetMetadataPassedError
-        With routing, nobody asks for them; the errors are scikit-learn's.
+        With routing, no step requests them; the errors are scikit-learn's.
     """
     whole = compile(model.estimator)
     if routes():
@@ -110,11 +110,11 @@ def route_to_last(model: Estimator, method: str, params: ReadParams) -> dict[str
     ValueError, TypeError
         In scikit-learn, the method of such an estimator takes nothing, or not without routing.
     Unsupported
-        Transformers ask for something, which take X alone here.
+        Transformers request something, but take only X here.
     """
     if routes():
         asked, last = route(model, method, params)
-        refuse_metadata(asked, f"transformers take X alone in {method}")
+        refuse_metadata(asked, f"transformers take only X in {method}")
         return last
     if method in BY_ROUTING and type(model.estimator) in CONTAINERS:
         _raise_for_params(params, model.estimator, method)
@@ -148,12 +148,12 @@ def _routed(model: Estimator, method: str, params: ReadParams) -> dict[str, Any]
 
 
 def refuse_metadata(asked: Sequence[Requested], why: str) -> None:
-    """Refuse what transformers ask for where they are given nothing.
+    """Reject what transformers request where they are given nothing.
 
     Raises
     ------
     Unsupported
-        Some ask for something.
+        Some request something.
     """
     found = [Reason(a.path, why, _SUGGESTION, name) for a in asked for name in a.params]
     if found:
@@ -162,18 +162,18 @@ def refuse_metadata(asked: Sequence[Requested], why: str) -> None:
 
 @contextmanager
 def hand_over(programs: Sequence[Program], asked: Sequence[Requested], X: Table) -> Iterator[None]:
-    """Give programs the weights that their transformers ask for, while they learn.
+    """Give programs the weights that their transformers request, while they learn.
 
     Raises
     ------
     Unsupported
-        A transformer asks for what its twin does not take; each is named.
+        A transformer requests what its twin does not take; each is named.
     DataError
-        Weights match no rows.
+        The weights do not match the rows.
     """
     try:
         refused = [each for each in asked if not _weigh(programs, each, X)]
-        refuse_metadata(refused, "it takes X and y alone here")
+        refuse_metadata(refused, "it takes only X and y here")
         yield
     finally:
         for program in programs:
@@ -193,7 +193,7 @@ def _weigh(programs: Sequence[Program], asked: Requested, X: Table) -> bool:
 
 
 def _check_taken(asked: Requested) -> None:
-    """Refuse, in Python's words, what the `fit` of a transformer does not take."""
+    """Reject, with Python's message, what the `fit` of a transformer does not take."""
     kind = type(asked.transformer)
     for name in asked.params:
         if not has_fit_parameter(asked.transformer, name):
@@ -201,7 +201,7 @@ def _check_taken(asked: Requested) -> None:
             said = TypeError(f"{fit}() got an unexpected keyword argument {name!r}")
             if kind in TWINS and not getfullargspec(kind.fit).varkw:
                 raise said
-            raise in_words_of(said, ConfigError(f"At {asked.path}"))  # it may hand it on
+            raise in_words_of(said, ConfigError(f"in the step {asked.path}"))  # it may hand it on
 
 
 def _has(program: Program, transformer: Estimator) -> bool:
@@ -216,7 +216,7 @@ def routes() -> bool:
 def _refuse_transformed(estimator: Pipeline, params: ReadParams) -> None:
     names = [name for name in estimator.transform_input or () if name in params]
     if names:
-        why = f"{names} would have to go through the steps before the last"
+        why = f"the steps before the last would have to transform {names}"
         raise Unsupported(Reason("pipeline", why, "transform them first", "transform_input"))
 
 
@@ -273,7 +273,7 @@ def _inside(op: Op, params: ReadParams) -> list[Given]:
         try:
             routed = process_routing(part, "fit_transform", **params)
         except ValueError as error:  # `fit` alone may ask for other metadata
-            raise in_words_of(error, ConfigError(f"At {type(part).__name__}")) from error
+            raise in_words_of(error, ConfigError(f"in the step {type(part).__name__}")) from error
         return [(each, _joined(routed[name])) for name, each in op.named]
     if type(part) is ColumnTransformer:
         raise ConfigError(

@@ -20,7 +20,7 @@ from pipeline.trace import record
 from pipeline.typing import Target
 
 REUSED = "reused"
-"""The call of an event: what another call has made was taken, for the reason that it says."""
+"""The call of an event: a result of another call was used, for the reason in `why`."""
 
 
 class Prefix(NamedTuple):
@@ -40,11 +40,11 @@ class Begun(NamedTuple):
     sharing: Mapping[str, Any]
     """Further parameters of `Plan.fit`."""
     keys: Sequence[str]
-    """By which `transform` finds what the steps have made of other rows."""
+    """The keys under which `transform` finds results for other rows."""
 
 
 def begin_fit(X: SharedRows, y: Target, plan: Plan) -> Begun:
-    """Return where the fit of a plan begins on shared rows: behind what other fits have made.
+    """Return where the fit of a plan begins on shared rows: after the results of other fits.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class _Sharing:
             if (kept := self._cache(done).get(self.keys[done])) is not None:
                 self.takes = kept.takes
                 for step, fitted in zip(self.plan.steps, kept.steps, strict=False):
-                    why = "a fit on the same rows has made it"
+                    why = "another fit on the same rows computed it"
                     with record(step.name, REUSED, fitted.device, why):
                         step.continue_as(fitted)
                 return kept.takes, kept.rows, done
@@ -121,7 +121,7 @@ def _on_device(plan: Plan, rows: SharedRows, X: Any, take: Callable[[Any], Any])
     whole = rows.table.on(device, X, take)
     if whole is None:
         return X
-    with record("input", REUSED, device, "the table is there"):
+    with record("input", REUSED, device, "the table is on this device"):
         if rows.positions is None:
             return whole
         return frames.at(whole, frames.to_device(rows.positions, device))
@@ -162,7 +162,7 @@ def transform(plan: Plan, keys: Sequence[str], takes: Input, rows: Any) -> Any:
         done, X = 0, plan.bring(X)
     for i, (step, after) in enumerate(pairwise(plan.steps), 1):
         if i <= done:
-            with record(step.name, REUSED, step.device, "the same rows have been made before"):
+            with record(step.name, REUSED, step.device, "computed before from the same rows"):
                 continue
         X = after.bring(step.call("transform", X))
         if i < len(names):

@@ -64,7 +64,7 @@ def plan_folds(task: Task, job: Job, folds: int) -> FoldPlan:
 
 
 def splitter_of(kind: str, groups: str, folds: int, seed: int) -> Any:
-    """Return what cuts rows at random: classes by their shares, and groups as a whole."""
+    """Return what splits rows at random: classes by their shares, and groups undivided."""
     if kind == "regression":
         cuts = GroupKFold if groups else KFold
     else:
@@ -101,9 +101,9 @@ class LearntRows(NamedTuple):
 
     X: Table
     y: np.ndarray
-    """As the pipeline learns it: one that knows no names of classes learns their places."""
+    """As the pipeline learns it: one that knows no names of classes learns their codes."""
     params: Mapping[str, Any]
-    """What else `fit` is told, and the group of each row, if there are any."""
+    """Other parameters of `fit`, and the group of each row, if there are any."""
     scorer: TaskScorer
 
 
@@ -157,7 +157,7 @@ def _codes(task: str, what: str, name: str, values: np.ndarray) -> np.ndarray:
 def _check_folds(
     task: Task, plan: FoldPlan, by: str, y: np.ndarray, groups: np.ndarray | None
 ) -> None:
-    """Refuse folds that scikit-learn does not make, or that lack a class."""
+    """Reject folds that scikit-learn rejects, or that lack a class."""
     what = f"{task.name}: {plan.splitter.get_n_splits()} folds by {by}"
     try:
         parts = [*plan.splitter.split(y, y, groups)]

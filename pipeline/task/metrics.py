@@ -1,4 +1,4 @@
-"""Predictions and the truth that they are held against, and the metrics of the two.
+"""Predictions, the truth that they are compared with, and metrics of both.
 
 Both are arrays with one entry a row, so that rows can be left out of both alike. Where a row has
 several values they have fields: of the truth ``target``, ``query``, ``weight`` and ``row``; of
@@ -50,7 +50,7 @@ def fields(**columns: Any) -> np.ndarray:
 
 
 def part(values: np.ndarray, name: str) -> np.ndarray | None:
-    """Return a field of a truth or an answer; None if it has no such field.
+    """Return a field of a truth or a prediction; None if it has no such field.
 
     >>> part(np.array([1.5]), "prediction").tolist(), part(np.array([1.5]), "embedding")
     ([1.5], None)
@@ -160,7 +160,7 @@ def answer(
     """Return the predictions of a fitted model, one entry a row.
 
     Of a binary task that is the probability of the positive class, by its place among those that
-    the model has learnt, or how anomalous a row is, with the class, where the model decides on
+    the model has learned, or how anomalous a row is, with the class, where the model decides on
     one; of several classes their places, with the probabilities of all, where there are any;
     else a number, or a score to rank by.
     """
@@ -194,7 +194,9 @@ def _of_positive(model: Estimator, X: Table, positive: int) -> np.ndarray:
         # Of scikit-learn's detectors the least is the most anomalous.
         return -np.asarray(model.score_samples(X))
     name = type(program_of(model)).__name__
-    raise ConfigError(f"{name} has neither predict_proba nor score_samples; use one that does")
+    raise ConfigError(
+        f"{name} has neither predict_proba nor score_samples; use an estimator with one"
+    )
 
 
 def _decided(
@@ -262,7 +264,7 @@ def _score(name: str, each: Metric, y_true: np.ndarray, answer: np.ndarray) -> f
         raise ConfigError(f"{what}: {describe_fault(error)}") from error
     if not math.isfinite(value):
         those = "them" if part(y_true, "weight") is None else "those of a weight above 0"
-        raise DataError(f"{what} is {value}; does the target vary among {those}?")
+        raise DataError(f"{what} is {value}; check that the target varies among {those}")
     return value
 
 

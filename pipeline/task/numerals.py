@@ -45,7 +45,7 @@ def metric(value: float | None) -> str:
 
 
 def score(value: float) -> str:
-    """Write a metric where it is told in a sentence, never rounding it up to 1.
+    """Write a metric in a sentence, never rounding it up to 1.
 
     >>> score(0.91234), score(0.99996), score(24.3511), score(0.0004567), score(-1.5)
     ('0.912', '0.99996', '24.4', '0.000457', '-1.500')
@@ -142,7 +142,7 @@ def rest(count: int) -> str:
 
 
 def on_gpu(device: str) -> bool:
-    """Tell whether a device's name is that of a GPU.
+    """Return whether a device's name is that of a GPU.
 
     >>> on_gpu("cuda:0"), on_gpu("cpu")
     (True, False)

@@ -43,11 +43,11 @@ class ScoringInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """What there is to know of the metrics of a task beside their values."""
 
     signs: dict[str, int] = {}
-    """Metric -> 1 where more is better, -1 of a loss; without those of which it is not known."""
+    """Metric -> 1 if more is better, -1 for a loss; left out if that is not known."""
     best: dict[str, float] = {}
-    """Metric -> its value of perfect predictions, where it was taken."""
+    """Metric -> its value for perfect predictions, if it was computed."""
     mute: list[str] = []
-    """Ids of the cautions that the task does not want to read."""
+    """Ids of the cautions that the task hides."""
 
     def sign(self, metric: str) -> int | None:
         """Return 1 where more of a metric is better, -1 of a loss, None if that is not known.
@@ -149,7 +149,7 @@ def methods_of(scorer: Any) -> Sequence[str]:
 
 
 def takes(scorer: Any, parameter: str) -> bool:
-    """Tell whether the function of a scorer has a parameter that is still free."""
+    """Return whether the function of a scorer has a parameter that is still free."""
     try:
         known = signature(scorer._score_func).parameters
     except ValueError:  # of a function in C
@@ -172,7 +172,7 @@ def _scorer_of(what: str, given: Any) -> Any:
             return make_scorer(given, response_method=response, greater_is_better=sign > 0)
     name = getattr(given, "__name__", repr(given))
     raise ConfigError(
-        f"{what} is {name}, not a scorer; use the name of one of scikit-learn's, or "
+        f"{what} is {name}, not a scorer; use the name of a scorer of scikit-learn, or "
         f"make_scorer({name}, greater_is_better=..., response_method=...)"
     )
 

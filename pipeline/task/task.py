@@ -151,13 +151,14 @@ class Task:
         object.__setattr__(self, "metrics", scorers_of(self.name, self.kind, self.metrics))
 
     def _check_parts(self) -> None:
-        """Refuse a task without pipelines, splits or metrics."""
+        """Reject a task without pipelines, splits or metrics."""
         for part in ("pipelines", "splits", "metrics"):
             if not getattr(self, part):
                 raise ConfigError(f"{self.name}: {part} is empty; give at least one")
         for name, function in self.pipelines.items():
             if not callable(function):
-                raise ConfigError(f"{self.name}: pipeline {name!r} is {function!r}, not a function")
+                told = f"pipeline {name!r} is {function!r}, not a function; pass one of the seed"
+                raise ConfigError(f"{self.name}: {told}")
         for name, space in self.spaces.items():
             pick(name, self.pipelines, f"pipeline in spaces= of {self.name}:")
             if space != "default" and not (isinstance(space, Mapping) and space):
@@ -220,7 +221,7 @@ class Task:
             pipeline = make(seed)
         if isinstance(pipeline, type) or not hasattr(pipeline, "fit"):
             raise ConfigError(
-                f"{self.name}: the pipeline {name!r} is not an estimator: {pipeline!r}"
+                f"{self.name}: the pipeline {name!r} is {pipeline!r}; return an estimator"
             )
         for parameter in changes or {}:
             pick(parameter, pipeline.get_params(), f"parameter of the pipeline {name}:")
@@ -254,7 +255,7 @@ class Job:
     changes: Mapping[str, Any] = field(default_factory=dict)
     """Nested parameter name -> value, laid over the pipeline."""
     checkpoint: Path | None = None
-    """Folder for the trees of a training that may be broken off."""
+    """Folder for the trees of a training that may be interrupted."""
 
 
 def task_names() -> list[str]:

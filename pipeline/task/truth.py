@@ -54,7 +54,7 @@ def learnt(task: Task, columns: dict[str, Any], part: str) -> tuple[np.ndarray, 
     where = f"{task.name}: the weight {task.weight!r}"
     weights = _numbers(where, np.asarray(columns[task.weight]), "give numbers")
     bad = ~(np.isfinite(weights) & (weights >= 0))
-    way = "replace it by a finite number of 0 or more"
+    way = "replace it with a finite number of 0 or more"
     _refuse(where, f"is {weights[bad.argmax()]} in", bad, part, way)
     if not weights.any():
         raise DataError(f"{where} is 0 in all {part} rows; some must be positive")
@@ -134,7 +134,7 @@ def positive_of(task: Task, classes: Any) -> Any:
 
 
 def encode_truth(task: Task, classes: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes as an array without objects, and of each row what is judged.
+    """Return the classes as an array without objects, and what is scored in each row.
 
     Of a binary task that is 1 for the positive class and 0 for the other, else the place among
     the classes, of which those that no training row has come last. A binary task has no third one.
@@ -168,7 +168,7 @@ def knows_places_alone(program: Estimator, classes: np.ndarray) -> bool:
 
 
 def decides_otherwise(program: Estimator) -> bool:
-    """Return whether `predict` may answer another class than the most probable one."""
+    """Return whether `predict` may return another class than the most probable one."""
     return not _OTHERWISE.isdisjoint(_last_names(program))
 
 
@@ -182,12 +182,12 @@ def _last_names(program: Estimator) -> list[str]:
 
 
 def require_weights(task: Task, program: Estimator) -> None:
-    """Refuse weights where the last step of a program takes none."""
+    """Reject weights if the last step of a program does not support them."""
     last = program[-1] if isinstance(program, Pipeline) else program
     takes = hasattr(last, "estimator") or has_fit_parameter(last, "sample_weight")
     if task.weight and not takes:
         raise ConfigError(
-            f"{task.name}: {type(last).__name__} takes no weights, but the task has "
+            f"{task.name}: {type(last).__name__} does not support weights, but the task has "
             f"weight={task.weight!r}; remove it, or this pipeline"
         )
 

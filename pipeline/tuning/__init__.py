@@ -1,1 +1,1 @@
-"""`Search`: candidates drawn by Optuna, judged fold by fold, stopped early, resumed, on workers."""
+"""`Search`: candidates drawn by Optuna, scored fold by fold, stopped early, resumed, on workers."""

@@ -201,7 +201,7 @@ def default_space(estimator: Estimator) -> dict[str, Any]:
     known = ", ".join(" ".join(SPACES).split())
     raise ConfigError(
         f"{said} has no default space; pass space={{'{prefix}PARAMETER': [...]}} with the values "
-        f"to draw from. There are default spaces for {known}"
+        f"to draw from; there are default spaces for {known}"
     )
 
 

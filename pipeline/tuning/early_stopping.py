@@ -1,4 +1,4 @@
-"""Rows that XGBoost's early stopping is judged by: some of those that it may learn from."""
+"""The rows on which XGBoost's early stopping is evaluated: some of the training rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME = "early_stopping_rounds"
 
 
 def stops_early(model: Estimator) -> bool:
-    """Return whether an estimator needs rows that tell it when to stop.
+    """Return whether an estimator needs rows for early stopping.
 
     >>> from xgboost import XGBClassifier
     >>> stops_early(XGBClassifier()), stops_early(XGBClassifier(early_stopping_rounds=10))
@@ -30,7 +30,7 @@ def stops_early(model: Estimator) -> bool:
 
 
 def require_able(estimator: Estimator, drawn: Collection[str]) -> None:
-    """Refuse an estimator that stops early, or may, and cannot be given rows for it.
+    """Reject an estimator that stops early, or may, but cannot be given rows for it.
 
     The steps before the last would not prepare these rows. `drawn` are the names of the parameters
     that differ between candidates.
@@ -41,9 +41,9 @@ def require_able(estimator: Estimator, drawn: Collection[str]) -> None:
     able = inner is last or (within and inner.steps[-1][1] is last)
     if not able and (stops_early(estimator) or (prefix + NAME in drawn and hasattr(last, NAME))):
         raise ConfigError(
-            f"{prefix}{NAME}: a {type(inner).__name__} does not prepare the rows that early "
-            f"stopping is judged by; search over Accelerated(Pipeline([..., {type(last).__name__}"
-            f"(...)]), which does, or set {NAME}=None"
+            f"{prefix}{NAME}: a {type(inner).__name__} does not transform the rows that early "
+            f"stopping is evaluated on; search over Accelerated(Pipeline([..., "
+            f"{type(last).__name__}(...)])), which does, or set {NAME}=None"
         )
 
 
@@ -57,23 +57,23 @@ def hold_out(
     folds: Sequence[tuple[np.ndarray, np.ndarray]],
     seed: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return which rows a model learns from, and which tell it when to stop.
+    """Return the rows that a model learns from, and those for early stopping.
 
     Both are among the rows at `positions`; `y` and `groups` are of all rows. The `fraction` is of
-    whole groups, where there are any; where the `folds` are in the order of time, the last rows
-    judge.
+    complete groups, if there are any; if the `folds` are in the order of time, the last rows are
+    for early stopping.
     """
     n_judging = round(fraction * len(positions))
     if not 0 < n_judging < len(positions):
         raise DataError(
-            f"validation_fraction={fraction} of {len(positions)} rows leaves {n_judging} to judge "
-            "early stopping by; pass another one"
+            f"validation_fraction={fraction} of {len(positions)} rows leaves {n_judging} rows for "
+            "early stopping; pass another fraction"
         )
     if all(train.max() < test.min() for train, test in folds):
         return positions[:-n_judging], positions[-n_judging:]
     own = None if groups is None else np.asarray(groups)[positions]
     if own is not None and len(np.unique(own)) < 2:
-        raise DataError(f"{NAME}: all rows of a fold are of one group, and none can be held out")
+        raise DataError(f"{NAME}: all rows of a fold are in one group; set it to None")
     labels = np.asarray(y)[positions] if is_classifier(model) else None
     if own is not None:
         splitter: Any = GroupShuffleSplit(1, test_size=fraction, random_state=seed)
@@ -93,7 +93,7 @@ def _can_stratify(labels: np.ndarray, n_judging: int) -> bool:
 def rows_to_judge(
     model: Estimator, X: Table, y: Target, params: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return parameters of `fit` that tell a model when to stop, by rows and their `params`.
+    """Return parameters of `fit` for early stopping, from rows and their `params`.
 
     What the caller gives itself is left out. Where metadata are routed, the model asks for them.
     """

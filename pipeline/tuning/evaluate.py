@@ -1,4 +1,4 @@
-"""One fold of one candidate: fitted, then judged."""
+"""One fold of one candidate: fitted, then scored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Task(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What came of a task."""
+    """The result of a task."""
 
     score: float
     """Higher is better; nan where it failed."""
@@ -86,7 +86,7 @@ class Evaluation:
         seconds = fitted - start, time.perf_counter() - fitted
         if not isinstance(score, Number):
             raise ConfigError(
-                f"scoring={self.scorer} returned a {type(score).__name__}; one number is needed"
+                f"scoring={self.scorer} returned a {type(score).__name__}; return one number"
             )
         log = getattr(model, "execution_log_", None)
         return Judged(float(score), *seconds, events=tuple(log.entries) if log else ())
@@ -94,8 +94,8 @@ class Evaluation:
     def fit(self, model: Estimator, positions: np.ndarray | None = None) -> None:
         """Fit an estimator on some rows, by default all.
 
-        Rows that early stopping is judged by are some of them, and its steps learn nothing of
-        these: so what is fitted on all rows is what was judged on folds.
+        Some of them are held out for early stopping, and no step learns from these. So the fit on
+        all rows is like those that were scored on folds.
         """
         more: Params = {}
         if stops_early(model) and not any(name.endswith("eval_set") for name in self.fit_params):

@@ -171,14 +171,14 @@ class Search(BaseSearchCV):
     def set_callbacks(self) -> Any:
         """Missing, so that hasattr is False: a search forwards no callbacks."""
         raise AttributeError(
-            "Search forwards no callbacks; call set_callbacks of the estimator that it fits, or "
-            "pass verbose=1 for a line for each trial"
+            "Search forwards no callbacks; call set_callbacks on its estimator, or pass verbose=1 "
+            "to print a line for each trial"
         )
 
     def fit(self, X: Table, y: Target = None, **params: Any) -> Search:
         """Search, then fit the best candidate on all rows.
 
-        Ctrl-C ends the search and keeps what it has; a second one ends the last fit.
+        Ctrl-C ends the search and keeps its results; a second Ctrl-C ends the last fit.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class Search(BaseSearchCV):
             raise in_words_of(error, ConfigError(str(error))) from None
         if isinstance(self.scoring, list | tuple | set | dict):
             raise ConfigError(
-                f"scoring={self.scoring!r}: a search takes one metric; pass its name, and compute "
+                f"scoring={self.scoring!r}: a search uses one metric; pass its name, and compute "
                 "others of best_estimator_ with cross_validate"
             )
         try:
@@ -236,7 +236,7 @@ class Search(BaseSearchCV):
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         folds = list(splitter.split(X, y, **routed.splitter.split))
         if not folds:
-            raise ConfigError(f"cv={self.cv!r} yields no folds; an iterator can be used only once")
+            raise ConfigError(f"cv={self.cv!r} yields no folds; pass a splitter, or a new iterator")
         self.n_splits_ = len(folds)
         seed = int(check_random_state(self.random_state).randint(2**31))
         return Evaluation(
@@ -304,7 +304,7 @@ class Search(BaseSearchCV):
         try:
             evaluation.fit(best)
         except Exception as error:
-            error.add_note(f"Search: in the fit of best_params_={self.best_params_} on all rows")
+            error.add_note(f"Search: while fitting best_params_={self.best_params_} on all rows")
             raise
         self.best_estimator_, self.refit_time_ = best, time.perf_counter() - start
         if hasattr(best, "feature_names_in_"):

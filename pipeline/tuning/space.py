@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "default"
 _PLAIN = (type(None), bool, int, float, str)
-"""What Optuna's storages hold."""
+"""The types that Optuna's storages hold."""
 _NO_MATTER = {"memory", "n_jobs", "verbose", "verbosity"}
 """Parameters that do not change what an estimator learns."""
 _OF_TEXT = "text "
@@ -77,10 +77,10 @@ class Listed:
 
     @classmethod
     def of(cls, where: str, given: Any) -> Listed:
-        """Label the values, where one needs it; refuse none at all."""
+        """Label the values, if one needs it; reject an empty list."""
         values = [each.item() if isinstance(each, np.generic) else each for each in given]
         if not values:
-            raise ConfigError(f"{where} is empty; leave the parameter out, or give it values")
+            raise ConfigError(f"{where} is empty; leave the parameter out, or pass values")
         # For Optuna and as a key, True and 1.0 are 1, and NaN is not itself.
         plain = all(isinstance(each, _PLAIN) and each == each for each in values)
         if not plain or len(set(values)) < len(values):
@@ -121,7 +121,7 @@ def parameter(name: str, given: Any) -> Parameter:
         return Listed.of(where, given.choices)
     if isinstance(given, kinds.FloatDistribution | kinds.IntDistribution):
         if not isfinite(given.low) or not isfinite(given.high):
-            said = f"has the ends {given.low} and {given.high}"
+            said = f"has the bounds {given.low} and {given.high}"
             raise ConfigError(f"{where} {said}; both must be finite")
         return Ranged(given)
     if isinstance(given, rv_frozen):
@@ -142,9 +142,9 @@ def _of_scipy(where: str, given: Any) -> Ranged:
     known = log or whole or isinstance(given.dist, type(scipy.stats.uniform))
     if not known or not np.isfinite([low, high]).all():
         raise ConfigError(
-            f"{where} is scipy.stats.{given.dist.name} with {given.args} and {given.kwds}; of "
-            "scipy, only uniform, loguniform without loc, and randint with finite ends can be "
-            "used: pass a FloatDistribution or IntDistribution of Optuna, or a list of values"
+            f"{where} is scipy.stats.{given.dist.name} with {given.args} and {given.kwds}, but "
+            "only uniform, loguniform without loc, and randint with finite bounds are supported; "
+            "pass a FloatDistribution or IntDistribution of Optuna, or a list of values"
         )
     if whole:
         return Ranged(kinds.IntDistribution(int(low), int(high)))
@@ -209,12 +209,12 @@ class Space:
         """Return the space of `Search`, or raise `ConfigError` where it cannot be used."""
         if isinstance(given, str):
             if given != DEFAULT:
-                raise ConfigError(f"space={given!r} is neither {DEFAULT!r} nor a mapping")
+                raise ConfigError(f"space={given!r} is unknown; pass {DEFAULT!r} or a mapping")
             given = default_space(estimator)
         if not isinstance(given, Mapping):
             raise ConfigError(
-                f"space is of type {type(given).__name__}; pass a mapping, or {DEFAULT!r}; search "
-                "each of several spaces by itself"
+                f"space is of type {type(given).__name__}; pass a mapping or {DEFAULT!r}, and run "
+                "one search for each of several spaces"
             )
         if not given:
             raise ConfigError("space is empty; name at least one parameter")
@@ -251,7 +251,7 @@ def candidate_of(estimator: Estimator, params: Mapping[str, Any]) -> Estimator:
 def _say_unknown(name: str, known: Mapping[str, Any], estimator: Estimator) -> str:
     lacks = f"{type(estimator).__name__} has no such parameter"
     if isinstance(estimator, Accelerated) and f"estimator__{name}" in known:
-        return f"{lacks}; those of its pipeline begin with estimator__: 'estimator__{name}'"
+        return f"{lacks}; those of its pipeline begin with estimator__, as 'estimator__{name}'"
     ending = sorted(other for other in known if other.endswith(f"__{name}"))
     near = ending or get_close_matches(name, known, n=1)
     return f"{lacks}; did you mean {near[0]!r}?" if near else f"{lacks}; see its get_params()"

@@ -29,11 +29,11 @@ def reason_to_stop(study: Study, number: int) -> str:
     ``K`` folds then differs from ``d`` with the standard error ``s √(1/k - 1/K)``, where ``s`` is
     the standard deviation of such differences between folds, pooled over all trials. A trial is
     stopped when ``d`` plus `MARGIN` standard errors is below 0. So the normal quantile of `MARGIN`
-    is the predictive power at which clinical trials are ended for futility [1]_: 0.25 stops what
-    has a chance of less than 40 %.
+    is the predictive power at which clinical trials are ended for futility [1]_: 0.25 stops
+    candidates with a chance of less than 40 %.
 
-    Few of many candidates become the best one, so a small margin loses little. Nothing but the
-    study decides: a search that is resumed stops the same trials.
+    Few of many candidates become the best one, so a small margin loses little. The study alone
+    decides, so a search that is resumed stops the same trials.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Optuna's study of a search: in memory, or in a file from which a killed search goes on."""
+"""Optuna's study of a search: in memory, or in a file from which a killed search resumes."""
 
 from __future__ import annotations
 
@@ -109,22 +109,22 @@ def _study_in(path: Path, storage: JournalStorage, identity: Mapping[str, str], 
     before = known[0].user_attrs["search"]["identity"]
     if changed := [name for name in identity if before.get(name) != identity[name]]:
         raise ConfigError(
-            f"{path} holds a search with other {', '.join(changed)}; set back what has changed, or "
-            "name another file as storage"
+            f"{path} holds a search that differs in {', '.join(changed)}; restore what "
+            "has changed, or name another file as storage"
         )
     found: Study = optuna.load_study(study_name=known[0].study_name, storage=storage)
     return found
 
 
 def identity_of(search: Any, evaluation: Evaluation, space: Space) -> dict[str, str]:
-    """Return what makes a search this one and no other: what it is called -> a digest.
+    """Return what identifies a search: a name -> a digest.
 
     Functions of the user's own count by their names.
     """
     if getattr(search.cv, "random_state", 0) is None and getattr(search.cv, "shuffle", True):
         raise ConfigError(
-            f"cv={search.cv!r} draws other folds each time, and the search could not go on from "
-            "its storage; give cv a random_state"
+            f"cv={search.cv!r} draws other folds each time, so the search could not resume from "
+            "its storage; pass a random_state to cv"
         )
     X = evaluation.X
     versions = [sys.modules["pipeline"].__version__, sklearn.__version__, version("xgboost")]
@@ -163,7 +163,7 @@ def recall(study: Study, space: Space) -> list[Outcome]:
 
 
 def judged_folds(trial: FrozenTrial) -> dict[int, Judged]:
-    """Return what came of each fold of a trial, in the order in which they ended."""
+    """Return the result of each fold of a trial, in the order in which they ended."""
     return {
         int(name.removeprefix(_FOLD)) - 1: Judged(**known)
         for name, known in trial.user_attrs.items()

@@ -1,4 +1,4 @@
-"""Where the folds of a search are judged: in this process, or on the workers of a cluster."""
+"""Where the folds of a search are scored: in this process, or on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class OnWorkers:
         self._running[future] = task, worker
 
     def wait(self, seconds: float) -> list[tuple[Task, Judged]]:
-        """Return what has ended, once something has, or so many seconds have passed."""
+        """Return the tasks that have ended, once one has, or after this number of seconds."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             with suppress(TimeoutError, CancelledError):
@@ -121,7 +121,7 @@ class OnWorkers:
         return []
 
     def close(self) -> None:
-        """Cancel what is under way; a fit that has begun goes on, and holds its worker."""
+        """Cancel what is under way; a fit that has begun continues, and occupies its worker."""
         left = [future for future in self._running if not future.done()]
         if left:
             with suppress(TimeoutError, CancelledError):
@@ -131,8 +131,8 @@ class OnWorkers:
             self.cluster.client.cancel([*self._running, self._sent])
         if busy:
             warnings.warn(
-                f"the search has ended, and {len(busy)} workers are still busy with its fits; to "
-                f"free them at once, call restart_workers({busy}) of the Dask client",
+                f"the search has ended, but {len(busy)} workers are still busy with its fits; to "
+                f"free them at once, call restart_workers({busy}) on the Dask client",
                 UserWarning,
                 stacklevel=5,
             )

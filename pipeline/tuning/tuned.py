@@ -71,18 +71,18 @@ def tabulate(
 
 
 def too_short(seconds: float, given: str) -> str:
-    """Say that a timeout was over before the first trial ended, and which one is enough.
+    """Say that a timeout ended before the first trial did, and which one is enough.
 
     `given` is the timeout as the user wrote it.
 
     >>> print(too_short(0.123, "timeout=0.01"))
-    timeout=0.01 was over before the first trial ended, after 0.13 s; one trial says nothing \
-about the best parameters: give the search about 0.62 s, enough for 5 trials
+    timeout=0.01 ended before the first trial did, after 0.13 s; one trial says nothing about \
+the best parameters: allow about 0.62 s, enough for 5 trials
     """
     return (
-        f"{given} was over before the first trial ended, after {_upward(seconds)} s; one trial "
-        f"says nothing about the best parameters: give the search about "
-        f"{_upward(ENOUGH * seconds)} s, enough for {ENOUGH} trials"
+        f"{given} ended before the first trial did, after {_upward(seconds)} s; one trial says "
+        f"nothing about the best parameters: allow about {_upward(ENOUGH * seconds)} s, enough "
+        f"for {ENOUGH} trials"
     )
 
 

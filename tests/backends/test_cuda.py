@@ -48,7 +48,7 @@ def refusal(estimator: Any) -> list[Any]:
 )
 def test_a_subclass_is_another_algorithm(estimator: Any) -> None:
     (reason,) = refusal(estimator)
-    assert reason.why == f"{type(estimator).__name__} has no rule for the GPU"
+    assert reason.why == f"{type(estimator).__name__} is not supported on the GPU"
     assert reason.instead == "use device='auto' to run this step on the CPU"
 
 

@@ -116,10 +116,10 @@ def test_what_matters_makes_another(one, other) -> None:
 
 
 UNSEEDED = [
-    (TruncatedSVD(2), "svd.random_state=None is no seed; pass a number"),
-    (TruncatedSVD(2, random_state=np.random.RandomState(0)), "is no seed; pass a number"),
+    (TruncatedSVD(2), "svd.random_state=None is not a seed; pass an integer"),
+    (TruncatedSVD(2, random_state=np.random.RandomState(0)), "is not a seed; pass an integer"),
     (make_pipeline(StandardScaler(), KMeans(2)), "svd.steps.kmeans.random_state=None"),
-    (TargetEncoder(), "svd.cv=5 draws folds without a seed; pass StratifiedKFold("),
+    (TargetEncoder(), "svd.cv=5 draws random folds; pass StratifiedKFold("),
     (TargetEncoder(cv=KFold(3, shuffle=True)), "svd.cv.random_state=None"),
     (RFECV(Ridge(), cv=ShuffleSplit(3)), "svd.cv.random_state=None"),
     (SelectFromModel(RandomForestClassifier()), "svd.estimator.random_state=None"),
@@ -128,9 +128,9 @@ UNSEEDED = [
     (QuantileTransformer(), "svd.random_state=None"),
     (SelectKBest(mutual_info_classif), "svd.score_func: mutual_info_classif draws numbers"),
     (SelectKBest(partial(f_classif)), "svd.score_func holds a partial, which may change"),
-    (FunctionTransformer(twice), "svd.func: twice is code of your own, which may change"),
-    (FunctionTransformer(lambda X: X * 2), "svd.func: .*<lambda> is code of your own"),
-    (make_pipeline(StandardScaler(), Own()), "svd.steps.own: Own is code of your own"),
+    (FunctionTransformer(twice), "svd.func: twice is your own code, which may change"),
+    (FunctionTransformer(lambda X: X * 2), "svd.func: .*<lambda> is your own code"),
+    (make_pipeline(StandardScaler(), Own()), "svd.steps.own: Own is your own code"),
     (OneHotEncoder(categories=iter([1])), "svd.categories holds a list_iterator, which may change"),
 ]
 

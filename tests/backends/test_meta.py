@@ -107,7 +107,7 @@ def test_what_the_device_refuses_is_no_bad_score_to_a_search() -> None:
     [
         (
             BaggingClassifier(DecisionTreeClassifier(splitter="random")),
-            {"baggingclassifier.estimator": "DecisionTreeClassifier has no rule for the GPU"},
+            {"baggingclassifier.estimator": "DecisionTreeClassifier is not supported on the GPU"},
         ),
         (
             VotingClassifier(
@@ -121,11 +121,11 @@ def test_what_the_device_refuses_is_no_bad_score_to_a_search() -> None:
         ),
         (
             SelectFromModel(Ridge(), prefit=True),
-            {"selectfrommodel": "its estimator is fitted already"},
+            {"selectfrommodel": "its estimator is already fitted"},
         ),
         (
             StackingClassifier([("a", GaussianNB())], cv="prefit"),
-            {"stackingclassifier": "its estimator is fitted already"},
+            {"stackingclassifier": "its estimator is already fitted"},
         ),
         (
             OneVsRestClassifier(BaggingClassifier(Ridge(positive=True))),

@@ -69,17 +69,17 @@ def test_every_sequence_of_text_becomes_one_series(X: Any) -> None:
 @pytest.mark.parametrize(
     ("X", "why"),
     [
-        ("one text", r"single text where a list.*pass \[X\]"),
-        (7, "X is a int where a list of texts"),
+        ("one text", r"single text, not a list.*pass \[X\]"),
+        (7, "X is of type int; pass a list of texts"),
         ([], "X has 0 documents"),
         (pd.DataFrame({"a": TEXTS}), r"X is a table \(shape=\(3, 1\)\).*X\['name'\]"),
         (np.array([TEXTS]), r"X is a table \(shape=\(1, 3\)\).*X\[:, 0\]"),
         (["a", None, "b", np.nan], r"2 missing documents.*fillna\(''\)"),
         (pd.Series(["a", None]), "1 missing documents"),
         ([b"a"], "X holds bytes.*decode bytes"),
-        (["a", 1], "X holds mixed-integer values where text is needed"),
-        ([["a"], ["b"]], "X holds mixed values where text is needed"),
-        (np.arange(3), "X holds integer values where text is needed"),
+        (["a", 1], "X holds mixed-integer values, not text"),
+        ([["a"], ["b"]], "X holds mixed values, not text"),
+        (np.arange(3), "X holds integer values, not text"),
         (["a", "\ud800"], "cannot be written as UTF-8.*position 0"),
     ],
 )

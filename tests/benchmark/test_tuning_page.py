@@ -121,7 +121,7 @@ def test_a_search_without_time_for_a_second_trial_is_said() -> None:
     plan = replace(record.protocol, timeout=0.5)
     short = replace(record, searches=[search], protocol=plan)
     [said] = page.short_searches(short)
-    assert said.startswith("boosting, cpu: --timeout 0.5 was over before the first trial ended")
+    assert said.startswith("boosting, cpu: --timeout 0.5 ended before the first trial did")
     assert "about 15 s, enough for 5 trials" in said
     assert [*page.short_searches(replace(short, protocol=record.protocol))] == []
     assert "the default parameters are the only trial" in page_html(page.tuning_page(short))

@@ -125,5 +125,5 @@ def test_partitions_become_partitions_of_a_frame() -> None:
 def test_sparse_rows_reach_no_step_that_takes_none() -> None:
     steps = make_pipeline(OneHotEncoder(), StandardScaler())
     parts = dd.from_pandas(table()[["t"]], npartitions=2)
-    with pytest.raises(DataError, match="StandardScaler takes no sparse rows"):
+    with pytest.raises(DataError, match="StandardScaler does not support sparse rows"):
         Program(steps, why_dense="").fit(parts)

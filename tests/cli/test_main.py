@@ -92,6 +92,13 @@ def test_run_keeps_a_valid_record(small_home: Path, tmp_path: Path) -> None:
     assert {path.name for path in out.iterdir()} == {
         "results.json", "boosting.model", "boosting.predictions.parquet",
     }  # fmt: skip
+    model = json.loads((out / "boosting.model" / "model.manifest.json").read_text())
+    name, value = next(iter(model["metrics"].items()))
+    assert call("models", tmp_path).out.splitlines() == [
+        f"{out / 'boosting.model'}  flights  boosting  trained on cpu  {name} {value:.4g}  "
+        f"{model['created']}"
+    ]
+    assert call("models", tmp_path / "none").out.startswith(f"no models in {tmp_path / 'none'}; ")
 
 
 @pytest.mark.slow

@@ -41,11 +41,15 @@ def test_the_same_command_with_more_trials_goes_on(small_home: Path, tmp_path: P
     for trials, folder in ((2, out), (4, out), (4, whole)):
         done = call(*words(small_home, folder, trials))
         assert done.code == 0, done.err
+    listed = call("models", out, whole).out.splitlines()
+    for line, folder in zip(listed, (out, whole), strict=True):
+        assert line.startswith(f"{folder / 'logistic.model'}  ")
+        assert "  flights  logistic, tuned  trained on cpu  roc_auc 0." in line
     parts, once = (load_tuning(folder / "tuning.json").searches[0] for folder in (out, whole))
     assert [t.params for t in parts.trials] == [t.params for t in once.trials]
     assert [t.folds for t in parts.trials] == [t.folds for t in once.trials]
     done = call(*words(small_home, out, 4, "--set", "logisticregression__max_iter=99"))
-    assert_one_message(done, 2, "with other estimator", "--no-resume begins anew")
+    assert_one_message(done, 2, "differs in estimator", "--no-resume begins anew")
     assert load_tuning(out / "tuning.json").searches[0] == parts
     assert call("tune", "flights", "--out", out, "--from-results").out == (
         f"tuning: {(out / 'index.html').as_uri()}\n"

@@ -58,7 +58,7 @@ def test_the_steps_add_up() -> None:
 
 def test_what_runs_on_the_host_anyway_is_no_reason_for_a_gpu() -> None:
     found = advise(HistGradientBoostingClassifier(), MANY, 100)
-    assert found == Choice("cpu", "none of its steps has a rule for the GPU")
+    assert found == Choice("cpu", "none of its steps is supported on the GPU")
     assert advise(LabelEncoder(), MANY, 1).name == "cpu"
 
 
@@ -71,13 +71,13 @@ def test_a_refused_step_is_no_reason_for_a_gpu(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(choose, "compile", lambda estimator, spec: refused)
     found = advise(estimator, 300_000, 10)
     assert found.name == "cpu"
-    assert found.why == f"too little is left for a GPU, which cannot run it all: {reason}"
+    assert found.why == f"the steps that a GPU can run are too small for it: {reason}"
 
 
 def test_what_does_not_fit_into_the_gpu_stays_on_the_cpu() -> None:
     found = advise(LinearRegression(), 10**8, 20, 2**34)
     assert found.name == "cpu"
-    assert found.why == "would need about 22.4 GiB (assumed) and the GPU has 16.0 GiB"
+    assert found.why == "it would need about 22.4 GiB (assumed), but the GPU has 16.0 GiB"
     assert advise(LinearRegression(), 10**8, 20, 2**36).name == "cuda"
 
 
@@ -100,10 +100,15 @@ class OnGpu:
             *("auto", np.broadcast_to(np.float32(0), (MANY // 10, 3)), "cuda"),
             "a GPU, 16.0 GiB, compute capability 9.0; 100,000,000 rows × 3",
         ),
-        ("auto", OnGpu(), "cuda", "a GPU, 16.0 GiB, compute capability 9.0; the table is on a GPU"),
+        (
+            "auto",
+            OnGpu(),
+            "cuda",
+            "a GPU, 16.0 GiB, compute capability 9.0; the table is already on",
+        ),
         (
             *("auto", dataframe.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}), npartitions=2)),
-            *("cuda", "a GPU, 16.0 GiB, compute capability 9.0; how many rows there are is not"),
+            *("cuda", "a GPU, 16.0 GiB, compute capability 9.0; the number of rows is not"),
         ),
         ("cuda", ZEROS, "cuda", "a GPU, 16.0 GiB, compute capability 9.0"),
         ("cpu", ZEROS, "cpu", 'device="cpu" was asked for'),

@@ -70,8 +70,8 @@ def test_what_follows_text_is_given_sparse_rows(taker: Any, why: str) -> None:
 
 NUMBERS = (StandardScaler(), ["n"])
 HOT = make_column_transformer((OneHotEncoder(), ["c"]), NUMBERS)
-FEW = "is given CSR where fewer than 0.3 of the cells are not zero"
-GIVEN = "is given CSR"
+FEW = "gets sparse rows if less than 0.3 of the values are non-zero"
+GIVEN = "gets sparse rows"
 
 
 MAKERS: dict[str, tuple[Any, str]] = {
@@ -93,9 +93,9 @@ MAKERS: dict[str, tuple[Any, str]] = {
 def test_rows_that_may_be_sparse_are_told(maker: Any, told: str, device: str) -> None:
     for taker, more in {
         LogisticRegression(): "",
-        XGBClassifier(): "sparse rows come to the host",
-        RandomForestClassifier(): "sparse rows are made dense where they fit, and refused",
-        GaussianNB(): "sparse rows are refused, as scikit-learn's own refuses them",
+        XGBClassifier(): "sparse rows are copied to the host",
+        RandomForestClassifier(): "sparse rows become dense if they fit, and are rejected",
+        GaussianNB(): "sparse rows are rejected, as in scikit-learn",
     }.items():
         (place,) = compile(make_pipeline(maker, taker), RowSpec(device)).steps[-1].placements
         assert told in place.note
@@ -200,7 +200,7 @@ def test_reasons_from_everywhere_come_at_once() -> None:
 def test_column_transformer_after_another_step_is_refused(steps: list[Any]) -> None:
     op = compile_transformer(only("x", Pipeline(steps), ["a", "b"]), "s", RowSpec())
     (reason,) = [reason for each in op.tree for reason in each.reasons]
-    assert reason.why == "a ColumnTransformer must come first in its pipeline"
+    assert reason.why == "a ColumnTransformer must be the first step of its pipeline"
 
 
 @pytest.mark.parametrize(
@@ -289,10 +289,13 @@ def test_columns_that_are_read_are_those_of_the_first_step_that_does_something()
     [
         (FeatureUnion([]), "the FeatureUnion has no transformers; leave it out"),
         (FeatureUnion(None), "not iterable"),
-        (Pipeline([("a", StandardScaler(), 1)]), "steps is no list of 2 values each"),
-        (ColumnTransformer([("a", StandardScaler())]), "transformers is no list of 3 values each"),
+        (Pipeline([("a", StandardScaler(), 1)]), "steps must be a list of tuples of 2 values"),
+        (
+            ColumnTransformer([("a", StandardScaler())]),
+            "transformers must be a list of tuples of 3 values",
+        ),
         (FeatureUnion([("a", StandardScaler)]), "Expected an estimator instance"),
-        (Pipeline([]), "comes before others and transforms nothing"),
+        (Pipeline([]), "has no transform; put it last"),
         (FeatureUnion([("p", make_pipeline("drop"))]), "p.drop: 'drop' is not a scikit-learn"),
         (FeatureUnion([("p", Pipeline([("s", PCA())], verbose=-1))]), "The 'verbose' parameter"),
         (make_column_transformer(*BRANCHES, remainder=7), "The 'remainder' parameter of Column"),

@@ -40,7 +40,7 @@ def test_texts_and_labels_are_no_table() -> None:
 
 def test_data_hold_reasons_and_parameters() -> None:
     found = json.loads(json.dumps(explain(program(XGBClassifier()), "cuda").to_dict()))
-    assert (found["device"], found["why"], found["supported"]) == ("cuda", "asked for", False)
+    assert (found["device"], found["why"], found["supported"]) == ("cuda", "as requested", False)
     steps = {step["step"]: step for step in found["steps"]}
     assert steps["xgbclassifier"]["parameters"] == {"device": "cuda"}
     (reason,) = steps["fastica"]["reasons"]
@@ -64,4 +64,4 @@ def test_what_is_inside_an_accelerated_is_explained() -> None:
 
 def test_an_accelerated_inside_another_is_refused_with_the_way_out() -> None:
     found = explain(make_pipeline(MinMaxScaler(), Accelerated(Ridge())), "cuda")
-    assert "put one around the whole" in str(found)
+    assert "use one Accelerated around the pipeline" in str(found)

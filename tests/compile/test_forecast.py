@@ -67,7 +67,7 @@ def test_the_fit_does_what_was_said(
     monkeypatch.setattr(partitioned, "room", lambda device: free)
     said = explain(estimator, "cpu", parts()).placements
     model = Accelerated(estimator, device="cpu")
-    if "refused" in said[-1].note:
+    if "not enough memory" in said[-1].note:
         with pytest.raises(Unsupported, match=f"9,600 bytes of rows, {free:,} free"):
             model.fit(parts(), target())
         assert f"about 9,600 bytes of rows, {free:,} free" in said[-1].note
@@ -81,7 +81,7 @@ def test_no_partition_is_made() -> None:
     estimator = make_pipeline(StandardScaler(), LogisticRegression())
     first, last = explain(estimator, "cpu", X).placements
     assert first.note == "the statistics of the partitions are merged"
-    assert "else refused: the number of rows is not known before the run" in last.note
+    assert "else an error: the number of rows is not known before the run" in last.note
     with pytest.raises(AssertionError, match="a partition was made"):
         Accelerated(estimator, device="cpu").fit(X, target())
 
@@ -103,11 +103,11 @@ def test_rows_of_files_are_known_from_their_footers(tmp_path: Path) -> None:
     [
         (
             *("cpu", [StandardScaler(), IncrementalPCA(1), SMALL]),
-            ["gathered to one process: about 9,600 bytes", "in the process that the rows were"],
+            ["gathered to one process: about 9,600 bytes", "in the process that gathered the rows"],
         ),
         (
             *("cpu", [TfidfVectorizer(), LogisticRegression()]),
-            ["refused: texts are read in one piece; pass X.compute()", ""],
+            ["not supported: text must not have partitions; pass X.compute()", ""],
         ),
         ("cuda", [StandardScaler(), SMALL], ["the statistics", f"gathered{LATER}"]),
     ],

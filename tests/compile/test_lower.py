@@ -62,7 +62,11 @@ def test_every_inner_step_has_its_place(device: str) -> None:
 @pytest.mark.parametrize(
     ("estimator", "step", "why"),
     [
-        (RandomTreesEmbedding(), "randomtreesembedding", "RandomTreesEmbedding has no twin yet"),
+        (
+            RandomTreesEmbedding(),
+            "randomtreesembedding",
+            "this package does not implement RandomTreesEmbedding yet",
+        ),
         (
             SimpleImputer(missing_values=-1),
             "simpleimputer",
@@ -75,7 +79,7 @@ def test_on_the_cpu_a_transformer_without_a_twin_runs_as_it_is(
 ) -> None:
     placed = explain(make_pipeline(estimator, LogisticRegression()), "cpu").placements[0]
     assert placed.implementation == f"sklearn.{type(estimator).__name__}"
-    assert (placed.step, placed.device, placed.note) == (step, "cpu", f"as it is: {why}")
+    assert (placed.step, placed.device, placed.note) == (step, "cpu", f"run by scikit-learn: {why}")
     plan = lower(make_pipeline(estimator, LogisticRegression()), "cpu")
     assert isinstance(plan.steps[0].worker, HostModel)
     assert plan.placements[0] == placed
@@ -109,7 +113,7 @@ def test_fallback_runs_what_the_gpu_cannot_on_the_host_and_says_so() -> None:
         ("fastica", "cpu"),
         ("xgbclassifier", "cuda"),
     ]
-    assert plan.placements[1].note == "on the host: FastICA has no rule for the GPU"
+    assert plan.placements[1].note == "on the host: FastICA is not supported on the GPU"
     assert plan.steps[-1].on_host is not None
     assert lower(XGBClassifier(), "cuda").steps[-1].on_host is None
     assert lower(StandardScaler(), "cuda").steps[0].on_host is None
@@ -126,10 +130,10 @@ class OwnPipeline(Pipeline):
 
 def test_subclasses_are_not_taken_for_what_they_inherit_from() -> None:
     scaler = explain(make_pipeline(OwnScaler(), LogisticRegression()), "cpu").placements[0]
-    assert scaler.note == "as it is: OwnScaler has no twin yet"
+    assert scaler.note == "run by scikit-learn: this package does not implement OwnScaler yet"
     whole = lower(OwnPipeline([("s", StandardScaler()), ("m", LogisticRegression())]), "cpu")
     assert [p.implementation.rpartition(".")[2] for p in whole.placements] == ["OwnPipeline"]
-    with pytest.raises(Unsupported, match="OwnScaler has no twin yet"):
+    with pytest.raises(Unsupported, match="does not implement OwnScaler yet"):
         lower(make_pipeline(OwnScaler(), XGBClassifier()), "cuda")
 
 

@@ -118,7 +118,7 @@ def last(model: Any) -> Any:
 def test_rows_that_float32_merges_are_told_and_answered_alike(name: str) -> None:
     X = TENTHS.copy()
     X[:, 2] = SECONDS
-    with pytest.warns(UserWarning, match="column 2: .* few in float32, .*; subtract"):
+    with pytest.warns(UserWarning, match="column 2: .* too close .* float32, .*; subtract"):
         model = fitted(SPECS[name], X, dtype="float32")
     np.testing.assert_array_equal(model.to_sklearn().predict(X), model.predict(X))
 

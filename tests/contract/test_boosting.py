@@ -39,7 +39,7 @@ def booster() -> xgboost.XGBClassifier:
 
 def test_training_elsewhere_is_an_error() -> None:
     X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
-    with pytest.raises(DeviceUnavailable, match="'cuda' and trained on 'cpu'"):
+    with pytest.raises(DeviceUnavailable, match="trained on 'cpu' instead of 'cuda'"):
         XGBoostModel(booster(), "cuda").fit(X, y)
 
 

@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import FastICA
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif, f_regression
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -109,13 +110,37 @@ def test_a_step_on_the_host_breaks_the_budget_before_it_copies(device: Recorder)
     X = table(100 * ROWS)
     estimator = make_pipeline(StandardScaler(), FastICA(random_state=0), LogisticRegression())
     model = Accelerated(estimator, device="cuda", fallback=True, host_bytes=0)
-    with pytest.raises(BudgetExceeded, match=r"^fastica: copy would .*FastICA has no rule"):
+    with pytest.raises(BudgetExceeded, match=r"^fastica: copy would .*FastICA is not supported"):
         model.fit(X[["count", "amount"]].fillna(0), target(X))
     assert device.nbytes("host", "explicit") < STATE
     model.set_params(host_bytes=10**9).fit(X[["count", "amount"]].fillna(0), target(X))
     moved = [e for e in model.execution_log_.entries if e.to_host_bytes > STATE]
     assert [(entry.step, entry.call) for entry in moved] == [("fastica", "copy")]
-    assert "FastICA has no rule" in moved[0].why
+    assert "FastICA is not supported" in moved[0].why
+
+
+def test_a_fit_logs_what_ran_on_the_host(
+    device: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "pipeline")
+    X = table()
+    estimator = make_pipeline(StandardScaler(), FastICA(random_state=0), LogisticRegression())
+    model = Accelerated(estimator, device="cuda", fallback=True)
+    model.fit(X[["count", "amount"]].fillna(0), target(X))
+    (logged,) = caplog.records
+    why = "on the host: FastICA is not supported on the GPU"
+    assert (logged.name, logged.levelname) == ("pipeline", "INFO")
+    assert logged.getMessage() == f"fastica: ran on the CPU; {why}"
+
+
+def test_auto_warns_once_where_no_step_ran_on_the_gpu(device: Recorder) -> None:
+    X = table()
+    model = Accelerated(HistGradientBoostingClassifier(max_iter=2))
+    with pytest.warns(UserWarning, match="^device='auto': all steps ran on the CPU; ") as caught:
+        model.fit(X[["count", "amount"]], target(X))
+    (warned,) = caught
+    assert str(warned.message).endswith(": none of its steps is supported on the GPU")
+    assert warned.filename == __file__
 
 
 SHORT, FEW, MORE = 300, 3, 9

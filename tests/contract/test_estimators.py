@@ -156,16 +156,16 @@ def test_rows_of_the_caller_stay_as_they_are(estimator: Any, dtype: str) -> None
 
 def test_what_could_not_be_lifted_is_not_learnt_on_the_gpu() -> None:
     X, y = classes(3)
-    assert refused(SVC(), X, y) == "scikit-learn takes over cuML's SVC of two classes"
+    assert refused(SVC(), X, y) == "scikit-learn can only load cuML's SVC for two classes"
     forest = RandomForestClassifier(bootstrap=False, random_state=0)
-    assert "forget the weights of rows" in refused(forest, X, y, sample_weight=np.ones(len(y)))
-    assert "forget the weights" in refused(forest.set_params(class_weight="balanced"), X, y)
+    assert "ignores weights" in refused(forest, X, y, sample_weight=np.ones(len(y)))
+    assert "ignores weights" in refused(forest.set_params(class_weight="balanced"), X, y)
 
 
 def test_forests_do_not_take_missing_values(device: Recorder) -> None:
     X, y = classes()
     X[3, 2] = np.nan
-    assert refused(FOREST, X, y) == "cuML does not take missing values (NaN)"
+    assert refused(FOREST, X, y) == "cuML does not support missing values (NaN)"
     assert device.copies[0].to == "device"
 
 
@@ -191,11 +191,11 @@ def test_a_model_of_the_cpu_answers_on_the_gpu_or_says_why_it_runs_on_the_host(
     model = Accelerated(clone(case.estimator), device="cpu").fit(X, y)
     folder, row = save(model, tmp_path / "model"), rule(case.estimator)
     if row.translation:
-        with pytest.raises(Unsupported, match="cuML takes no fitted .* over from scikit-learn"):
+        with pytest.raises(Unsupported, match="cuML cannot load a fitted .* of scikit-learn"):
             load(folder, "cuda")
         loaded = load(folder, "auto")
         (placed,) = loaded.plan_.placements
-        assert (placed.device, "cuML takes no fitted" in placed.note) == ("cpu", True)
+        assert (placed.device, "cuML cannot load a fitted" in placed.note) == ("cpu", True)
     else:
         loaded = load(folder, "cuda")
         assert {step.device for step in loaded.plan_.placements} == {"cuda"}

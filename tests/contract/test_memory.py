@@ -84,7 +84,7 @@ def test_a_fit_that_does_not_fit_is_done_again_in_halves_and_says_so(
     model = fitted()
     assert pieces[:2] == [1, 2]
     assert load("cupy").cuda.runtime.trims == before + 1
-    assert "ran out once; it was freed" in model.plan_.steps[step].placements[0].note
+    assert "ran out of memory once; memory was freed" in model.plan_.steps[step].placements[0].note
     np.testing.assert_allclose(model.predict_proba(programs.TABLE), expected, rtol=1e-5)
 
 

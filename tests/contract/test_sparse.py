@@ -121,7 +121,7 @@ ASKED = ("predict", "predict_proba", "transform")
 def test_what_takes_none_is_given_a_matrix_that_the_log_tells_of_where_there_is_room(
     estimator: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    why = f"{type(estimator).__name__} takes no sparse rows on the GPU"
+    why = f"{type(estimator).__name__} does not support sparse rows on the GPU"
     learning = Accelerated(clone(estimator), device="cuda", dtype="float32")
     if estimator in TAKES_NONE[:3]:  # the others are array-API code, which no stand-in runs
         model, plain = clone(learning).fit(X, Y), clone(learning).fit(DENSE, Y)
@@ -241,7 +241,10 @@ def test_a_forest_is_given_a_matrix_and_the_log_tells_it() -> None:
     model.predict(NEW)
     told = [e for e in model.execution_log_.entries if e.call == DENSIFY]
     assert [(e.step, e.device) for e in told] == [("columntransformer", "cuda")] * 2
-    assert told[0].why == f"RandomForestClassifier takes no sparse rows on the GPU: {NEED:,} bytes"
+    assert (
+        told[0].why
+        == f"RandomForestClassifier does not support sparse rows on the GPU: {NEED:,} bytes"
+    )
 
 
 N_VALUES, N_COLUMNS, N_ROWS = 500, 10, 100_000
@@ -308,7 +311,7 @@ def test_neighbors_among_sparse_rows_are_found_of_dense_ones(
 def test_neighbors_of_rows_far_off_zero_are_not_searched_on_the_device() -> None:
     near = np.random.default_rng(0).normal(size=(200, 4)).astype("float32")
     far = near + np.float32(1e4)
-    with pytest.raises(Unsupported, match="too far off zero.*StandardScaler.*device='auto'"):
+    with pytest.raises(Unsupported, match="too far from zero.*StandardScaler.*device='auto'"):
         Accelerated(NearestNeighbors(), device="cuda").fit(far)
     Accelerated(NearestNeighbors(), device="cuda").fit(near)
     Accelerated(NearestNeighbors(metric="manhattan"), device="cuda").fit(far)
@@ -323,5 +326,5 @@ def test_cells_that_int32_does_not_reach_are_refused(monkeypatch: pytest.MonkeyP
 def test_numbers_that_sklearn_would_make_others_of_are_refused() -> None:
     normal = QuantileTransformer(n_quantiles=9, output_distribution="normal")
     program = make_pipeline(make_column_transformer((HOT, ["t"])), normal, LogisticRegression())
-    with pytest.raises(Unsupported, match="other numbers than of dense ones"):
+    with pytest.raises(Unsupported, match="other numbers from sparse rows than from dense ones"):
         learnt(program)

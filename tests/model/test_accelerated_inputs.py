@@ -196,8 +196,8 @@ def test_another_index_is_told_and_rows_go_by_position(name: str) -> None:
     [
         ({"device": "tpu"}, "unknown device 'tpu'"),
         ({"device": None}, "unknown device None"),
-        ({"device": "cpu", "dtype": "int8"}, "dtype='int8' is not 'auto'"),
-        ({"host_bytes": -1}, "host_bytes=-1 is less than 0"),
+        ({"device": "cpu", "dtype": "int8"}, "dtype='int8': choose 'auto'"),
+        ({"host_bytes": -1}, "host_bytes=-1 is negative"),
     ],
     ids=str,
 )

@@ -70,16 +70,14 @@ def test_the_choice_is_cloned_and_can_be_taken_back() -> None:
     function = FunctionTransformer(np.abs).set_output(transform="polars")
     found = on_cpu(function).set_output(transform="default").fit_transform(MIXED[["n"]])
     pd.testing.assert_frame_equal(found, MIXED[["n"]])
-    with pytest.raises(
-        ConfigError, match="transform='arrow' is not one of default, pandas, polars"
-    ):
+    with pytest.raises(ConfigError, match="transform='arrow': choose from default, pandas, polars"):
         model.set_output(transform="arrow")
 
 
 @pytest.mark.parametrize(
     ("estimator", "why"),
     [
-        (SCALED, "a step learns from what the one before makes"),
+        (SCALED, "a step learns from the output of the one before"),
         (TargetEncoder(), "TargetEncoder needs the target of all rows"),
     ],
     ids=["chain", "target"],

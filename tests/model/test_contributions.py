@@ -292,7 +292,7 @@ def test_a_frame_of_one_output() -> None:
     frame = found.to_frame("mid")
     assert tuple(frame.columns) == found.columns
     np.testing.assert_array_equal(frame.to_numpy(), found.values[:, :, 1])
-    with pytest.raises(ConfigError, match=r"output=None is not one of \['low', 'mid', 'top'\]"):
+    with pytest.raises(ConfigError, match=r"output=None: choose from \['low', 'mid', 'top'\]"):
         found.to_frame()
     assert fitted(prepared(Ridge()), VALUES).contributions(TABLE).to_frame().shape == (ROWS, 5)
     shown = repr(found).splitlines()

@@ -25,7 +25,7 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, CalendarFeatures, shared
 from pipeline.errors import ConfigError, DataError
-from pipeline.model.importance import PreparedRows
+from pipeline.model.importance import Importance, PreparedRows
 
 ROWS = 120
 NUMBERS, WORDS = ["age", "fare", "size"], ["port", "deck"]
@@ -270,3 +270,23 @@ def test_texts_have_no_columns() -> None:
     model.fit(X["note"], LATE)
     with pytest.raises(DataError, match="1 dimension"):
         model.importance(X["note"], LATE)
+
+
+def test_the_columns_that_matter_most_are_shown() -> None:
+    importances = np.array([[0.0], [0.25], [0.125], *[[0.01]] * 9]) + [0.0, 0.02]
+    shown = Importance(
+        importances=importances,
+        importances_mean=importances.mean(axis=1),
+        importances_std=importances.std(axis=1),
+        feature_names=np.array(["none", "<b>most</b>", "some", *"defghijkl"], dtype=object),
+    )
+    lines = repr(shown).splitlines()
+    assert lines[0] == "Permutation importance of 12 columns, 2 repeats"
+    assert [line.split() for line in lines[2:4]] == [
+        ["<b>most</b>", "0.26", "±", "0.01"],
+        ["some", "0.135", "±", "0.01"],
+    ]
+    assert (len(lines), lines[-1]) == (13, "and 2 more")
+    page = shown._repr_html_()
+    assert page.index("&lt;b&gt;most&lt;/b&gt;") < page.index("some") < page.index("and 2 more")
+    assert "none" not in page.partition("</style>")[2]

@@ -42,7 +42,7 @@ from pipeline.table import frames
 
 ROWS = 12_000
 TWIN = "pipeline (NumPy)"
-EXACTLY = "the next step tells 0 from 1e-19"
+EXACTLY = "the next one distinguishes 0 from 1e-19"
 
 
 def table(n_rows: int = ROWS, kind: Any = "float64") -> pd.DataFrame:
@@ -87,7 +87,7 @@ def test_steps_of_numbers_are_sklearns_own(name: str, kind: str, tmp_path: Path)
     expected = answers(clone(OWN[name]).fit(rows, y), rows)
     model = Accelerated(OWN[name], device="cpu").fit(rows, y)
     assert TWIN not in ran(model)
-    why = "frames of frames" if name == "function" else "faster"
+    why = "frames for frames" if name == "function" else "faster"
     assert why in model.plan_.placements[0].note
     made = answers(model, rows)
     assert made.dtype == expected.dtype
@@ -145,7 +145,7 @@ def test_columns_are_named_where_sklearn_names_none() -> None:
 def test_rows_that_were_not_kept_are_not_forgotten_in_silence(estimator: Any, n_rows: int) -> None:
     model = Accelerated(estimator, device="cpu").fit(X[:n_rows])
     assert TWIN not in ran(model)
-    with pytest.raises(AttributeError, match="call partial_fit with the first rows as well"):
+    with pytest.raises(AttributeError, match="call partial_fit for the first rows as well"):
         model.partial_fit(X)
 
 

@@ -147,12 +147,12 @@ def test_without_a_seed_nothing_is_shared_and_the_plan_says_why(calls) -> None:
     assert calls["columntransformer", "fit_transform"] == 3 + 1
     assert calls["truncatedsvd", "fit_transform"] == calls["ridge", "fit"] == 3 * 2 + 1
     placed = {place.step: place.note for place in found.best_estimator_.plan_.placements}
-    assert "not shared: truncatedsvd.random_state=None is no seed" in placed["truncatedsvd"]
+    assert "not shared: truncatedsvd.random_state=None is not a seed" in placed["truncatedsvd"]
     rows = shared(X)
     model = Accelerated(svd, device="cpu").fit(rows, Y)
     assert np.array_equal(model.predict(rows), model.predict(X))
     model.predict(rows)
-    assert "as it is" not in [event.step for event in model.execution_log_.last.events]
+    assert "scikit-learn" not in [event.step for event in model.execution_log_.last.events]
 
 
 def test_the_log_says_what_was_reused() -> None:
@@ -162,7 +162,7 @@ def test_the_log_says_what_was_reused() -> None:
     second.fit(rows, Y[:400])
     assert [event.call for event in first.execution_log_.events].count(REUSED) == 0
     told = [(e.step, e.call, e.device, e.why) for e in second.execution_log_.events]
-    why = "a fit on the same rows has made it"
+    why = "another fit on the same rows computed it"
     steps = ("columntransformer", "standardscaler", "polynomialfeatures")
     assert told[:3] == [(step, REUSED, "cpu", why) for step in steps]
     assert told[3][:2] == ("ridgeclassifier", "fit")
@@ -253,4 +253,4 @@ def test_code_of_ones_own_that_may_differ_runs_unshared(alone: bool, calls) -> N
     plain = getattr(clone(program).fit(X[["b", "i"]], Y), ask)(X[["b", "i"]])
     assert np.allclose(getattr(model, ask)(rows), plain)
     assert sum(n for (_, call), n in calls.items() if call.startswith("fit")) >= 2 * (2 - alone)
-    assert alone or "noise: Noise is code of your own" in repr(model.plan_)
+    assert alone or "noise: Noise is your own code" in repr(model.plan_)

@@ -61,11 +61,14 @@ def never_refused(model: Accelerated) -> None:
     """Nothing was tried in vain, and nothing made dense."""
     assert not model.plan_.as_given
     notes = {place.note for place in model.plan_.placements}
-    assert {note for note in notes if not note.startswith("is given CSR")} <= {
+    assert {note for note in notes if not note.startswith("gets sparse rows")} <= {
         "",
-        *(f"as it is: its rows {are} sparse, and blocks are dense" for are in ("are", "may be")),
+        *(
+            f"run by scikit-learn: its rows {are} sparse, but only dense rows are supported"
+            for are in ("are", "may be")
+        ),
     }
-    assert "as it is" not in [event.step for event in model.execution_log_.entries]
+    assert "scikit-learn" not in [event.step for event in model.execution_log_.entries]
 
 
 @pytest.fixture(autouse=True)
@@ -254,7 +257,7 @@ def test_batches(name: str, first: str, second: str) -> None:
         batch = (X if form == "sparse" else DENSE)[rows]
         plain.partial_fit(batch, Y[rows], **given)
         if not given and (first, form) == ("dense", "sparse"):
-            with pytest.raises(DataError, match="the batches before were not; pass X.toarray"):
+            with pytest.raises(DataError, match="earlier batches were dense; pass X.toarray"):
                 model.partial_fit(batch)
             return
         model.partial_fit(batch, Y[rows], **given)
@@ -265,7 +268,7 @@ def test_batches(name: str, first: str, second: str) -> None:
 
 def test_batches_that_scikit_learn_does_not_learn_from() -> None:
     model = on_cpu(make_column_transformer((MaxAbsScaler(), [0, 1]), (Normalizer(), [2])))
-    with pytest.raises((Unsupported, AttributeError), match="sparse rows here, and not from"):
+    with pytest.raises((Unsupported, AttributeError), match="has no partial_fit for it"):
         model.partial_fit(X)
     with pytest.raises(TypeError, match="partial_fit does not support sparse.*\nX is sparse"):
         on_cpu(IncrementalPCA(2)).partial_fit(X)

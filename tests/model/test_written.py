@@ -49,9 +49,9 @@ def put(name: str, value: Any) -> Callable[[Any], None]:
 
 
 AT_ONCE: dict[str, tuple[str, Callable[[Any], Any], str]] = {
-    "coefficients": ("logistic", put("coef_", 0.0), "coef_ is of the fitted estimator"),
-    "steps": ("pipeline", put("steps", []), "steps is of the fitted estimator"),
-    "parameter": ("logistic", put("C", 2.0), "C is of the fitted estimator"),
+    "coefficients": ("logistic", put("coef_", 0.0), "coef_ belongs to the fitted estimator"),
+    "steps": ("pipeline", put("steps", []), "steps belongs to the fitted estimator"),
+    "parameter": ("logistic", put("C", 2.0), "C belongs to the fitted estimator"),
     "cells": ("logistic", lambda m: m.coef_.fill(0.0), "read-only"),
     "cells of a step": ("pipeline", lambda m: m[0].mean_.fill(0.0), "read-only"),
     "parameter of a step": (

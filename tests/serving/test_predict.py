@@ -27,7 +27,7 @@ from pipeline.serving.load import load
 from pipeline.serving.predict import SCHEMA, PredictionJob, Record, run_job
 from pipeline.serving.save import save
 from tests import programs
-from tests.commands import call, started
+from tests.commands import assert_one_message, call, started
 
 TABLE, Y = programs.TABLE, programs.NUMBERS
 
@@ -246,6 +246,10 @@ def test_the_command_says_what_it_did(here: Here, tmp_path: Path) -> None:
     assert list(here.made()) == ["c1", "c2", "prediction"]
     assert json.loads((tmp_path / "out.record.json").read_text())["method"] == "predict"
     assert call("predict", tmp_path / "none", here.source, tmp_path / "o").code == 65
+    target = tmp_path / "missing" / "folder" / "out.csv"
+    done = call("predict", here.model, here.source, target, "--device", "cpu")
+    assert_one_message(done, 73, f"the folder {target.parent} does not exist; create it")
+    assert not target.parent.parent.exists()
     if os.geteuid() == 0:
         target = Path("/proc/out")  # no file can be made there
     else:

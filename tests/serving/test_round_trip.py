@@ -245,7 +245,7 @@ def test_a_loaded_estimator_learns_on_and_a_loaded_program_does_not(tmp_path: Pa
     X, y = np.eye(4), np.array([0, 1, 0, 1])
     scaler = Accelerated(StandardScaler(), device="cpu").fit(X)
     loaded = again(scaler, tmp_path)
-    with pytest.raises(ConfigError, match="fit anew on all rows"):
+    with pytest.raises(ConfigError, match="fit again on all rows"):
         loaded.partial_fit(X)
     assert_same(loaded.fit(X * 2), scaler.fit(X * 2), X)
     model = Accelerated(SGDClassifier(random_state=0), device="cpu").fit(X, y)
@@ -275,6 +275,6 @@ def test_what_scikit_learn_runs_as_it_is(tmp_path: Path) -> None:
     model = Accelerated(IsotonicRegression(), device="cpu").fit(X, X % 3)
     loaded = again(model, tmp_path, "auto")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    assert loaded.plan_.placements[0].note == "as it is: it was saved so"
+    assert loaded.plan_.placements[0].note == "run by scikit-learn: it was saved so"
     with pytest.raises(Unsupported, match="it was saved so; use device="):
         load(tmp_path / "model", "cuda")

@@ -130,7 +130,7 @@ def test_the_same_few_categories_in_both_parts_are_no_copies() -> None:
 @pytest.mark.parametrize("kind", ["ranking", "clusters"])
 def test_of_ranks_and_clusters_only_the_columns_are_looked_at(kind: str) -> None:
     [only] = said(table(x=1, state=table()["good"]), "good", kind)
-    assert only.startswith("note: One value or none: 'x': nothing can be learnt")
+    assert only.startswith("note: One value or none: 'x': nothing can be learned")
 
 
 def test_the_worst_comes_first() -> None:

@@ -221,7 +221,7 @@ def test_a_target_is_classes_or_a_number(values, kind, expected) -> None:
         ([0.5] * 90 + [1.5], "", DataError, "1 of 2 classes .* or --kind regression"),
         ([i / 7 for i in range(90)], "multiclass", DataError, "0 of 90 .* or --kind regression"),
         (["a", "b", "c"] * 30, "binary", ConfigError, "needs two classes, not 3"),
-        (["a", "b"] * 30, "regression", ConfigError, "needs numbers; row 0 holds 'a'"),
+        (["a", "b"] * 30, "regression", ConfigError, "needs numbers, but row 0 holds 'a'"),
         (["a", "b"] * 30, "ranking", ConfigError, "choose from binary, multiclass, regression"),
         ([[1, 2]] * 9, "", DataError, "holds list.*choose another TARGET"),
         ([pd.Timestamp("2024-01-01")] * 9, "", DataError, "holds dates or times, .*choose another"),

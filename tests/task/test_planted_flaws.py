@@ -145,7 +145,7 @@ FLAWS: dict[str, Case] = {
     "worse than a dummy": (
         lambda: Planted(table(y=NOISE), estimator=DecisionTreeRegressor(random_state=0)),
         lambda: Planted(table(), estimator=DecisionTreeRegressor(max_depth=2, random_state=0)),
-        ["only is worse than a dummy", "r2 -", "take a stronger penalty"],
+        ["only is worse than a dummy", "r2 -", "try a stronger penalty"],
     ),
     "hardly better than a dummy": (
         lambda: Planted(table(), estimator=Ridge(alpha=3e5)),
@@ -155,22 +155,22 @@ FLAWS: dict[str, Case] = {
     "learns nothing": (
         lambda: of_classes(classes(), estimator=LogisticRegression(C=1e-300)),
         lambda: of_classes(classes(), estimator=LogisticRegression(C=1)),
-        ["only is no better than a dummy", "roc_auc 0.500", "take a weaker penalty"],
+        ["only is no better than a dummy", "roc_auc 0.500", "try a weaker penalty"],
     ),
     "target under another name": (
         lambda: of_classes(classes(state=np.where(classes()["y"] == 1, "paid", "due"))),
         lambda: of_classes(classes(state=np.where(balanced() == 1, "paid", "due"))),
-        ["'state' (AUC 1.000) alone tells 'y'", "--ignore state"],
+        ["'state' (AUC 1.000) alone predicts 'y'", "--ignore state"],
     ),
     "target with noise": (
         lambda: Planted(table(bill=table()["y"] + NOISE / 20)),
         lambda: Planted(table(bill=table()["y"] + 2 * NOISE)),
-        ["'bill' (R² 0.9", "alone tells 'y'", "--ignore bill"],
+        ["'bill' (R² 0.9", "alone predicts 'y'", "--ignore bill"],
     ),
     "missing where the target is": (
         lambda: of_classes(classes(closed=np.where(classes()["y"] == 1, NOISE, np.nan))),
         lambda: of_classes(classes(closed=np.where(draw(7).random(N) < 0.7, NOISE, np.nan))),
-        ["'closed' (AUC 1", "alone tells 'y'", "--ignore closed"],
+        ["'closed' (AUC 1", "alone predicts 'y'", "--ignore closed"],
     ),
     "same rows in both parts": (
         lambda: Planted(copied(table())),
@@ -196,13 +196,13 @@ FLAWS: dict[str, Case] = {
     "training wholly later than the test": (
         lambda: Planted(dated().assign(fold=3 - np.arange(N) * 4 // N)),
         lambda: Planted(dated().assign(fold=np.arange(N) * 4 // N)),
-        ["All training rows are later than the test rows by 'day'", "--split time --by day"],
+        ["By 'day', all training rows are later than the test rows", "--split time --by day"],
     ),
     "split by time that overlaps": (
         lambda: Planted(dated(), split=Split(EVERY_FOURTH.train, EVERY_FOURTH.test, "",
                                              time="day")),
         lambda: Planted(dated(), split=by_day()),
-        ["The split goes by 'day'", "are later than the first test row", "train on the rows bef"],
+        ["The split goes by 'day'", "are later than the first test row", "train only on rows bef"],
     ),
     "constant": (
         lambda: Planted(table(unit=3.5)),

@@ -110,7 +110,7 @@ def test_what_does_not_prepare_the_rows_is_refused(drawn: bool) -> None:
     rounds = "xgbclassifier__early_stopping_rounds"
     model = program().set_params(**{rounds: None if drawn else 5})
     space = CategoricalDistribution([None, 5]) if drawn else IntDistribution(2, 3)
-    with pytest.raises(ConfigError, match=f"{rounds}: a .* does not prepare .* Accelerated"):
+    with pytest.raises(ConfigError, match=f"{rounds}: a .* does not transform .* Accelerated"):
         Search(model, {rounds if drawn else DEPTH: space}, trials=1).fit(X, y)
     inner = TransformedTargetRegressor(XGBRegressor(early_stopping_rounds=5))
     with pytest.raises(ConfigError, match="estimator__regressor__early_stopping_rounds: a Transf"):

@@ -50,7 +50,7 @@ WRONG = [
     ({"cv": 1}, "'cv' parameter of Search must be an int in the range [2, inf)"),
     ({"cv": []}, "yields no folds"),
     ({"scoring": "area"}, "scoring='area': pass a name of sklearn.metrics.get_scorer_names()"),
-    ({"scoring": ["roc_auc", "f1"]}, "a search takes one metric; pass its name"),
+    ({"scoring": ["roc_auc", "f1"]}, "a search uses one metric; pass its name"),
     ({"refit": "roc_auc"}, "'refit' parameter of Search must be an instance of 'bool'"),
     ({"error_score": 0.0}, "must be a str among {'raise'} or numpy.nan. Got 0.0"),
     ({"prune": "median"}, "'prune' parameter of Search must be an instance of 'bool'"),
@@ -125,14 +125,14 @@ def test_where_the_last_fit_fails_what_was_found_is_kept() -> None:
     search = failing(trials=1).set_params(estimator__most=500)
     with pytest.raises(MemoryError) as error:
         search.fit(SCALED, y)
-    assert error.value.__notes__ == ["Search: in the fit of best_params_={'C': 1.0} on all rows"]
+    assert error.value.__notes__ == ["Search: while fitting best_params_={'C': 1.0} on all rows"]
     assert search.best_params_ == {"C": 1.0}
     with pytest.raises(NotFittedError):
         search.predict(SCALED)
 
 
 def test_a_score_is_one_number() -> None:
-    with pytest.raises(ConfigError, match="returned a dict; one number is needed"):
+    with pytest.raises(ConfigError, match="returned a dict; return one number"):
         failing(scoring=lambda *_: {"accuracy": 1.0}).fit(SCALED, y)
 
 
@@ -167,7 +167,7 @@ def test_a_timeout_before_the_first_trial_ends_lets_it_end(
     monkeypatch.setattr(loop, "time", clock)
     search = failing(trials=50, timeout=0.5, prune=prune, scoring=clock.scorer)
     search.set_params(estimator__worst=2.0)
-    message = "timeout=0.5 was over before .* after 3 s; one trial .* about 15 s, enough for 5"
+    message = "timeout=0.5 ended before .* after 3 s; one trial .* about 15 s, enough for 5"
     with pytest.warns(UserWarning, match=message) as warned:
         search.fit(SCALED, y)
     assert [each.filename for each in warned] == [__file__]
@@ -206,7 +206,7 @@ def test_the_table_has_what_is_known_of_a_stopped_trial() -> None:
 
 
 def test_callbacks_are_refused_where_they_are_set(search: Search) -> None:
-    with pytest.raises(AttributeError, match="call set_callbacks of the estimator that it fits"):
+    with pytest.raises(AttributeError, match="call set_callbacks on its estimator"):
         search.set_callbacks(ProgressBar())
     with pytest.warns(UserWarning, match="The estimator Search does not support callbacks"):
         make_pipeline(StandardScaler(), failing(trials=1)).set_callbacks(ProgressBar()).fit(X, y)

@@ -215,8 +215,8 @@ def test_descriptions_tell_spaces_apart() -> None:
         (scipy.stats.norm(3), r"space\['a'\] is scipy.stats.norm .*pass a FloatDistribution"),
         (scipy.stats.loguniform(1, 10, loc=2), "only uniform, loguniform without loc"),
         (scipy.stats.uniform, "is <scipy.stats"),
-        (scipy.stats.uniform(0, -1), "with finite ends can be used"),
-        (FloatDistribution(0, float("inf")), "has the ends 0.0 and inf"),
+        (scipy.stats.uniform(0, -1), "with finite bounds are supported"),
+        (FloatDistribution(0, float("inf")), "has the bounds 0.0 and inf"),
     ],
     ids=named,
 )
@@ -229,12 +229,12 @@ def test_what_nothing_can_be_drawn_from_is_refused(given: Any, says: str) -> Non
     ("given", "estimator", "says"),
     [
         ({"C": [1]}, MODEL, "did you mean 'estimator__logisticregression__C'"),
-        ({"logisticregression__C": [1]}, MODEL, "begin with estimator__: 'estimator__logistic"),
+        ({"logisticregression__C": [1]}, MODEL, "begin with estimator__, as 'estimator__logistic"),
         ({"zzz": [1]}, PIPE, r"see its get_params\(\)"),
         ({}, PIPE, "space is empty"),
         (5, PIPE, "space is of type int"),
-        ([{"a": [1]}], PIPE, "search each of several spaces by itself"),
-        ("all", PIPE, "space='all' is neither 'default' nor a mapping"),
+        ([{"a": [1]}], PIPE, "one search for each of several spaces"),
+        ("all", PIPE, "space='all' is unknown; pass 'default' or a mapping"),
     ],
     ids=named,
 )

@@ -249,7 +249,9 @@ def test_a_search_that_differs_is_refused_with_what_differs(begun: Path, name: s
     changed, said = dict(CHANGES[name][0]), CHANGES[name][1]
     rows, target = changed.pop("X", X), changed.pop("y", y)
     before = begun.read_bytes()
-    with pytest.raises(ConfigError, match=f"holds a search with other {said}; set back") as caught:
+    with pytest.raises(
+        ConfigError, match=f"holds a search that differs in {said}; restore"
+    ) as caught:
         search(begun).set_params(**changed).fit(rows, target)
     assert "name another file as storage" in str(caught.value)
     assert begun.read_bytes() == before

@@ -99,7 +99,7 @@ def test_an_error_of_a_fit_ends_its_trial_or_the_search() -> None:
 
 @pytest.mark.usefixtures("threads")
 def test_a_timeout_before_the_first_trial_ends_lets_it_end_alone() -> None:
-    with pytest.warns(UserWarning, match="timeout=0.0001 was over before the first trial ended"):
+    with pytest.warns(UserWarning, match="timeout=0.0001 ended before the first trial did"):
         found = search("plain", timeout=1e-4)
     assert found.cv_results_["state"].tolist() == ["complete"]
     assert found.cv_results_["trial"].tolist() == [0]

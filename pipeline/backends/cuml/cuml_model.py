@@ -1,7 +1,7 @@
 """cuML estimators, by cuML's own translation of parameters where it has one.
 
-cuML refuses a value it cannot honour with a reason, which is passed on; what
-it drops in silence is detected here by translating with and without the value.
+cuML rejects a value that it does not support, with a reason, which is passed on; a value that it
+ignores silently is detected here by translating with and without it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from pipeline.table import frames
 from pipeline.typing import Estimator, Params, Table, Target
 
 ON_HOST = "run the step on the CPU with device='auto'"
-MISSING = "cuML does not take missing values (NaN)"
-FAR_OFF = "cuML measures distances in float32, and the rows lie too far off zero for that"
+MISSING = "cuML does not support missing values (NaN)"
+FAR_OFF = "cuML computes distances in float32, and the rows are too far from zero for that"
 FAR = 1e-4
-"""eps |x|^2 / variance, from which on rows are far off zero: their mean is some 30 deviations.
+"""eps |x|^2 / variance from which rows are too far from zero: their mean is some 30 deviations.
 
 Of the 5 nearest of 20,000 normal rows of 2, 10 and 50 columns, the same expansion in NumPy finds
 at 1e-6: 99.9, 100, 100 %; at 1e-5: 99.1, 99.9, 100 %; at 1e-4: 93.5, 100, 99.9 %; at 1e-3: 50,
 99.2, 98.7 %; at 1e-2: 18, 92, 85 %. On a GPU cuML found 0.03 % of 2,000 rows of 4 columns at 12.
 """
-EXACT = "learns from float64, unless dtype='float32': that may have too few digits"
+EXACT = "learns from float64 unless dtype='float32', which may be too inaccurate"
 
 
 class CumlBackend(Backend):
@@ -56,7 +56,7 @@ class CumlBackend(Backend):
         return Cuml(estimator, self.rule, step)
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
-        """Return cuML's class, its parameters, and what makes no difference to it."""
+        """Return cuML's class, its parameters, and those that it ignores."""
         estimator = in_python(estimator)
         taken = translate(self.rule, estimator, step)
         changes = list_changes(estimator.get_params(deep=False), taken)
@@ -159,7 +159,7 @@ class Cuml(Model):
         self, call: str, X: Table, y: Target, params: Params
     ) -> list[str]:
         if call not in multi_gpu.CALLS:
-            return [f"{call} learns on one GPU"]
+            return [f"{call} runs on one GPU"]
         return multi_gpu.find_unsupported_reasons(self.estimator, self.params, (X, y), params)
 
     def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
@@ -231,7 +231,7 @@ class Cuml(Model):
     def resume(self, fitted: Estimator) -> None:
         """Take the state of a fitted scikit-learn estimator over to the device."""
         if self.rule.translation:
-            why = f"cuML takes no fitted {type(self.estimator).__name__} over from scikit-learn"
+            why = f"cuML cannot load a fitted {type(self.estimator).__name__} of scikit-learn"
             raise Unsupported(Reason(self.step, why, f"fit it on the GPU, or {ON_HOST}"))
         try:
             self.native._sync_attrs_from_cpu(fitted)
@@ -248,7 +248,7 @@ class Cuml(Model):
         if multi_gpu.has_missing(X):
             if not get_tags(self.estimator).input_tags.allow_nan:
                 raise self._missing()
-            reasons.append((MISSING, "impute them in a step before"))
+            reasons.append((MISSING, "impute them in an earlier step"))
         elif self._measures_distances() and _lie_far_off(X):
             reasons.append((FAR_OFF, "put a StandardScaler before it"))
         if reasons:
@@ -274,21 +274,21 @@ class Cuml(Model):
         twin = f"cuML's {type(self.estimator).__name__}"
         for param, value in params.items():
             if value is not None and not (param == "sample_weight" and "weights" in self.rule.tags):
-                yield f"the fit of {twin} takes no {param}", "leave it out"
+                yield f"the fit of {twin} does not support {param}", "leave it out"
         if y is None:
             return
         given = {name: each for name, each in {**self.params, **params}.items() if each is not None}
         uneven = " and ".join(name for name in self.rule.unweighted if name in given)
         bootstrap = getattr(self.estimator, "bootstrap", True)
         if np.ndim(y) == 2 and y.shape[1] > 1 and "targets" not in self.rule.tags:
-            yield f"{twin} learns one target and y has {y.shape[1]}", "fit one model a target"
+            yield f"{twin} supports one target, but y has {y.shape[1]}", "fit one model per target"
         elif uneven and (n_classes := len(np.unique(y))) > 2:
-            yield f"{twin} takes {uneven} of two classes only and y has {n_classes}", "leave it out"
+            yield f"{twin} supports {uneven} for two classes, but y has {n_classes}", "leave it out"
         elif "two_classes" in self.rule.tags and len(np.unique(y)) > 2:
-            why = f"scikit-learn takes over {twin} of two classes"
+            why = f"scikit-learn can only load {twin} for two classes"
             yield why, "put OneVsOneClassifier around it"
         elif not bootstrap and ("sample_weight" in given or given.get("class_weight")):
-            yield f"the trees of {twin} forget the weights of rows", "use bootstrap=True"
+            yield f"without bootstrap, {twin} ignores weights", "use bootstrap=True"
 
     def _measures_distances(self) -> bool:
         """Return whether distances between rows are expanded, as only Euclidean ones are."""
@@ -297,7 +297,7 @@ class Cuml(Model):
         return "keeps_rows" in self.rule.tags and (euclidean or (metric == "minkowski" and p == 2))
 
     def _missing(self) -> DataError:
-        return DataError(f"{self.step}: {MISSING}; impute them in a step before")
+        return DataError(f"{self.step}: {MISSING}; impute them in an earlier step")
 
 
 class CumlWorker(Cuml):
@@ -328,7 +328,7 @@ class CumlWorker(Cuml):
 
 
 def _lie_far_off(X: Any) -> bool:
-    """Return whether rows lie so far off zero that float32 cannot tell their distances."""
+    """Return whether rows are too far from zero for distances in float32."""
     if frames.is_sparse(X):
         return False
     spread = X.var(axis=0, dtype="float64").sum()
@@ -383,7 +383,7 @@ def translate(rule: Rule, estimator: BaseEstimator, step: str) -> dict[str, Any]
 
 
 def list_dropped(rule: Rule, estimator: BaseEstimator, step: str) -> list[str]:
-    """Return the parameters that differ from their default and make no difference to cuML."""
+    """Return the parameters that differ from their default, but that cuML ignores."""
     estimator, defaults = in_python(estimator), type(estimator)().get_params(deep=False)
     whole = repr(translate(rule, estimator, step))
     dropped = []

@@ -18,7 +18,7 @@ Find = Callable[[Estimator], Backend | None]
 
 
 def is_container(estimator: Estimator) -> bool:
-    """Return whether it is a pipeline or a union that makes rows of documents.
+    """Return whether it is a pipeline or a union that turns documents into rows.
 
     >>> from sklearn.feature_extraction.text import TfidfVectorizer
     >>> from sklearn.pipeline import make_union
@@ -42,9 +42,9 @@ class DocumentsBackend(Backend):
         self._find = find
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
-        """Return what runs the parts, in order, and what they do otherwise."""
+        """Return what runs the parts, in order, and how they differ."""
         if type(estimator) is FeatureUnion:
-            why = "a union of text vectorizers runs on the CPU"
+            why = "a FeatureUnion of text vectorizers runs on the CPU only"
             instead = f"put each of them in a ColumnTransformer, {ON_CPU}"
             raise Unsupported(Reason(step, why, instead))
         found: list[Placement] = []
@@ -61,7 +61,7 @@ class DocumentsBackend(Backend):
         return Placement(step, runs, "cuda", "; ".join(remarks))
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
-        """Return the models of the parts in the place of the whole."""
+        """Return the models of the parts."""
         self.describe(estimator, step)
         models = {
             name: self._rule(path, part).place(part, path, dtype)
@@ -73,7 +73,7 @@ class DocumentsBackend(Backend):
         rule = self._find(part)
         if rule is None:
             kind = part if isinstance(part, str) else type(part).__name__
-            why = f"{kind} has no rule for rows that text makes on the GPU"
+            why = f"{kind} is not supported on the GPU after a text vectorizer"
             raise Unsupported(Reason(path, why, f"leave it out, {ON_CPU}"))
         return rule
 
@@ -109,7 +109,7 @@ class DocumentsModel(Model):
         return X
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
-        """Return what the last step makes of texts."""
+        """Return the result of the last step for texts."""
         for model in self.models.values():
             X = model.call("transform", X)
         return X

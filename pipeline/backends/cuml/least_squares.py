@@ -1,9 +1,9 @@
-"""The matrix of a linear regression, of a size at which cuML's cutoff is scikit-learn's.
+"""The matrix of a linear regression, scaled so that cuML's cutoff equals scikit-learn's.
 
-scikit-learn takes singular values for nothing that are a share `tol` of the largest one. cuML does
-so with what is below 1e-10, whatever the size of the rows: of redundant columns, as two encoders
-make, rounding stays above it, and of columns beside which another one is small so does the small
-one. In float64 and of the right size, 1e-10 is where scikit-learn's share is, or rounding.
+scikit-learn treats singular values as zero below a share `tol` of the largest one. cuML does so
+below 1e-10, whatever the scale of the rows: rounding errors of redundant columns, as of two
+encoders, stay above it, and so does a column that is small beside the others. In float64 and with
+the right scale, 1e-10 is at scikit-learn's share, or at rounding.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def find_unsupported_reasons(
     """
     row = MULTI_GPU.get(public_name(estimator))
     if row is None:
-        return [f"cuml.dask has no {type(estimator).__name__} that makes one model of all rows"]
+        return [f"cuml.dask has no {type(estimator).__name__} that trains one model on all rows"]
     missing = [f"{package} is not installed" for package in NEEDS if not available(package)]
     unsupported = [
         f"{row.path} does not support {name}={value!r}"
@@ -70,21 +70,21 @@ def find_unsupported_reasons(
         if name not in row.supported_params or not row.supported_params[name](value)
     ]
     given = [name for name, value in params.items() if value is not None]
-    refused = [f"the fit of {row.path} takes no {name}" for name in given]
+    refused = [f"the fit of {row.path} does not support {name}" for name in given]
     return [*missing, *unsupported, *refused, *_of_table(row, taken, *table)]
 
 
 def _of_table(row: MultiGpuClass, taken: ReadParams, X: Table, y: Target) -> Iterator[str]:
     if hasattr(X, "columns") or frames.is_sparse(X._meta) or X.dtype.kind != "f":
-        yield f"{row.path} takes a dense matrix of floats"
+        yield f"{row.path} needs a dense matrix of floats"
     elif X.shape[1] < max(row.columns, taken.get("n_components") or 0):
-        yield f"{row.path} does not take {X.shape[1]} column(s)"
+        yield f"{row.path} does not support {X.shape[1]} column(s)"
     elif X.npartitions < 2:
-        yield "there is one partition"
+        yield "X has only one partition"
     if not row.y:
         return
     if y is None or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
-        yield f"{row.path} learns one target"
+        yield f"{row.path} supports one target"
     elif row.y != "values" and len(np.unique(y)) < 2:
         yield f"{row.path} needs two classes"
 
@@ -138,7 +138,7 @@ def _upload(column: Column, table: Table) -> Any:
 
 
 def transform_partitions(model: Model, X: Table) -> Any:
-    """Return what a fitted model makes of partitions, as partitions on their device."""
+    """Return partitions transformed by a fitted model, as partitions on their device."""
     row = frames.xp(X._meta).zeros((1, X.shape[1]), X.dtype)
     (width,) = model.call("transform", row).shape[1:]
     meta = X._meta[:0, :0]

@@ -1,7 +1,7 @@
-"""Text vectorizers: scikit-learn's own on the CPU, cuML's on a GPU; both make sparse rows.
+"""Text vectorizers: scikit-learn's own on the CPU, cuML's on a GPU; both return sparse rows.
 
 cuML translates no parameters for these classes, so it is done here, value by
-value, after cuML's source: what it would ignore or do otherwise is refused.
+value, after cuML's source: what it would ignore or do differently is rejected.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TOKEN_PATTERN = r"(?u)\b\w\w+\b"
 
 ON_CPU = "or run the step on the CPU with device='auto'"
 
-BEFOREHAND = f"leave it out and change the texts beforehand, {ON_CPU}"
+BEFOREHAND = f"leave it out and preprocess the texts beforehand, {ON_CPU}"
 
 
 class TextBackend(Backend):
@@ -58,7 +58,7 @@ class TextBackend(Backend):
         return Vectorizer(estimator, step, dtype)
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
-        """Return cuML's class and what it does otherwise."""
+        """Return cuML's class and how it differs."""
         if reasons := [Reason(step, *each) for each in _find_unsupported_values(estimator)]:
             raise Unsupported(*reasons)
         _terms(estimator, step)
@@ -70,24 +70,24 @@ def _find_unsupported_values(estimator: Estimator) -> Iterator[tuple[str, str, s
     if isinstance(estimator, TfidfTransformer):
         return
     if estimator.input != "content":
-        yield "cuML reads no files", f"read them and pass the texts, {ON_CPU}", "input"
+        yield "cuML does not read files", f"read them and pass the texts, {ON_CPU}", "input"
     for name in ("preprocessor", "tokenizer"):
         if callable(getattr(estimator, name)):
-            yield "a Python function of one text cannot run on the GPU", BEFOREHAND, name
+            yield "a Python function cannot run on the GPU", BEFOREHAND, name
     if estimator.analyzer != "word":
-        yield "cuML cuts texts into other characters", f"use 'word', {ON_CPU}", "analyzer"
+        yield "cuML splits texts into characters differently", f"use 'word', {ON_CPU}", "analyzer"
     if estimator.strip_accents is not None and estimator.preprocessor is None:
-        yield "cuML strips no accents", BEFOREHAND, "strip_accents"
+        yield "cuML does not strip accents", BEFOREHAND, "strip_accents"
     if estimator.tokenizer is None and estimator.token_pattern != TOKEN_PATTERN:
-        why = f"cuML's tokens follow {TOKEN_PATTERN!r} only"
+        why = f"cuML only supports the pattern {TOKEN_PATTERN!r}"
         yield why, f"use the default, {ON_CPU}", "token_pattern"
     shortest, longest = estimator.ngram_range
     if not 1 <= shortest <= longest:
-        why = f"{estimator.ngram_range!r} is not a range from 1 up"
+        why = f"{estimator.ngram_range!r} must be a range from 1 or more"
         yield why, "use (1, 1), (1, 2), …", "ngram_range"
     if _limited(estimator) and estimator.binary:
-        why = "cuML ranks terms by how often they occur, scikit-learn by documents when binary=True"
-        yield why, f"use min_df in its place, {ON_CPU}", "max_features"
+        why = "with binary=True, scikit-learn ranks terms by documents, cuML by occurrences"
+        yield why, f"use min_df instead, {ON_CPU}", "max_features"
 
 
 def _limited(estimator: Estimator) -> bool:
@@ -97,11 +97,11 @@ def _limited(estimator: Estimator) -> bool:
 def _differences(estimator: Estimator) -> Iterator[str]:
     """Yield what differs and cannot be seen from the parameters."""
     if not isinstance(estimator, TfidfTransformer):
-        yield "letters beyond U+FFFF and the Greek final sigma differ, see docs/gpu.md"
+        yield "letters beyond U+FFFF and the Greek final sigma differ; see docs/gpu.md"
         if not _held(estimator.dtype):
             yield f"floats instead of {np.dtype(estimator.dtype)}: CuPy has no sparse integers"
     if _limited(estimator):
-        yield "at equal counts max_features keeps the first terms of the alphabet"
+        yield "max_features keeps the alphabetically first terms of equal count"
 
 
 def _held(dtype: DType) -> bool:

@@ -1,7 +1,7 @@
-"""What cuML takes for the parameters of scikit-learn, and what it refuses.
+"""How cuML translates the parameters of scikit-learn, and what it rejects.
 
 ``translations.json`` holds cuML's own translation as ``make contract-snapshot`` learns it from one
-release; it answers where cuML is not installed. Each question is a list of cases, the first of
+release; it is used where cuML is not installed. Each question is a list of cases, the first of
 which that holds counts. For classes that cuML has no translation of, a `Translation` is ours.
 """
 
@@ -29,7 +29,7 @@ PATH = Path(__file__).with_name("translations.json")
 class TranslationOutcome(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """What a parameter of cuML's is given: a constant, or what a parameter of the estimator has."""
+    """The value of a parameter of cuML: a constant, or that of a parameter of the estimator."""
 
     of: str = ""
     """The parameter of the estimator; empty for the constant."""
@@ -50,17 +50,17 @@ class TranslationOutcome(
 class Case(
     msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """An outcome, and of which value of a parameter; without a parameter, of all that are left."""
+    """An outcome for some values of a parameter; without a parameter, for all others."""
 
     then: TranslationOutcome | str | None
-    """Of what is refused the reason, or None; of a parameter None where it is not given."""
+    """The reason for what is rejected, or the value of a parameter; None if there is none."""
     parameter: str = ""
     test: str = ""
     against: list[Any] = []
 
 
 class FrozenTranslation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of one estimator: what cuML refuses, and what each parameter of its class is given."""
+    """For one estimator: what cuML rejects, and the value of each parameter of its class."""
 
     refused: list[Case]
     takes: dict[str, list[Case]]
@@ -100,7 +100,7 @@ TESTS: dict[str, Callable[[Any, list[Any]], bool]] = {
     "below": lambda value, against: isinstance(value, Real) and value < against[0],
     "above": lambda value, against: isinstance(value, Real) and value > against[0],
 }
-"""What may be asked of a value; "not " before it turns the answer."""
+"""Tests of a value; "not " before the name negates one."""
 
 
 def holds(test: str, against: list[Any], value: Array) -> bool:
@@ -123,7 +123,7 @@ def first(cases: list[Case], params: ReadParams) -> Any:
 
 @lru_cache(maxsize=1)
 def load_frozen() -> FrozenTranslations:
-    """Read and validate what was learnt.
+    """Read and validate the frozen translations.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What cuML leaves out of the trees that it hands over: weights, values of splits, impurities."""
+"""What cuML's converted trees lack: weights, values of splits, impurities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees that a training has grown so far, saved by `TrainingCheckPoint` to go on from."""
+"""The trees that a training has grown so far, saved by `TrainingCheckPoint` to continue from."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Checkpoints:
     Attributes
     ----------
     remark : str
-        What became of the training, where there is something to say.
+        A note on the training, if there is something to say.
     """
 
     folder: Path
@@ -54,7 +54,7 @@ class Checkpoints:
     remark: str = ""
 
     def read(self, data: str) -> Any:
-        """Return the booster of the latest trees that are whole, of a training on the same data.
+        """Return the booster of the latest complete trees of a training on the same data.
 
         Raises
         ------
@@ -69,11 +69,11 @@ class Checkpoints:
         except (OSError, ValueError, TypeError) as error:
             raise DataError(f"{path}: cannot be read ({error}); remove {path.parent}") from None
         if not then and self.files():
-            raise DataError(f"{self.folder}: holds trees of another version; remove it")
+            raise DataError(f"{self.folder}: holds trees of another version; remove the folder")
         if changed := [what for what in now if then and now[what] != then.get(what)]:
             raise CheckpointDiffers(
-                f"{self.folder}: its trees were begun with other {' and '.join(changed)}; going on "
-                "would mix two models: train with what it was, or remove the folder"
+                f"{self.folder}: its trees are of a training with other {' and '.join(changed)}; "
+                "restore what has changed, or remove the folder"
             )
         write_bytes(path, json.dumps(now).encode())
         for file in reversed(self.files()):
@@ -132,14 +132,14 @@ def continue_training(
     given = {name for name, value in params.items() if value is not None}
     whole = given <= SUPPORTED_PARAMS and not estimator.early_stopping_rounds
     if not whole or rounds < 2:
-        lost = "it learns in one round" if whole else "what eval_set has judged would be lost"
+        lost = "there is only one round" if whole else "the results of eval_set would be lost"
         kept.remark = f"no checkpoints: {lost}"
         yield {}
         return
     trees = kept.read(hash_data())
     done = trees.num_boosted_rounds() if trees else 0
     if done:
-        kept.remark = f"went on from tree {done} of {rounds}{_warn_of_random(estimator)}"
+        kept.remark = f"continued from tree {done} of {rounds}{_warn_of_random(estimator)}"
     users = {name: getattr(estimator, name) for name in ("n_estimators", "callbacks")}
     callback = load("xgboost.callback.TrainingCheckPoint")(
         kept.folder.resolve(), "trees", interval=max(1, rounds // FILES)
@@ -154,11 +154,11 @@ def continue_training(
 
 
 def _warn_of_random(estimator: XGBModel) -> str:
-    """Return that a part is drawn at random anew in each training; empty if nothing is."""
+    """Return a warning of what each training draws at random; empty if there is nothing."""
     names = [name for name in RANDOM if getattr(estimator, name) not in (None, 1, 1.0)]
     names += ["dart"] if estimator.booster == "dart" else []
-    why = f"{' and '.join(names)} draw(s) at random"
-    return f"; {why}, so the model is not that of a training without a break" if names else ""
+    why = f"because of random numbers ({', '.join(names)})"
+    return f"; {why}, the model differs from that of a training without a break" if names else ""
 
 
 def hash_rows(*tables: Any) -> str:

@@ -137,7 +137,7 @@ def place_rows(
     arrays : sequence of array of shape (n_rows,) or None
         On the host.
     own : callable
-        What a worker makes of a part.
+        What a worker applies to a part.
 
     Returns
     -------

@@ -30,7 +30,7 @@ def train_from_disk(
 ) -> Booster:
     """Return the booster of an estimator, trained on partitions that are read in turn.
 
-    Every partition is made once and kept in a temporary folder; XGBoost keeps its bins of them
+    Every partition is computed once and kept in a temporary folder; XGBoost keeps its bins of them
     there as well (`ExtMemQuantileDMatrix`).
 
     On a GPU a batch is uploaded when it is asked for, and the bins are in the memory of the host.

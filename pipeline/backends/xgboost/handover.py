@@ -1,4 +1,4 @@
-"""Tables as XGBoost reads them: each that it is given, on any device, has been through here."""
+"""Tables as XGBoost reads them: all its tables, on any device, are prepared here."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def prepare(X: Table, known: Callable[[Name], Array] | None = None) -> Any:
     if not empty:
         return X
     if known is None:
-        raise DataError(f"the columns {empty} hold no value to learn from; leave them out")
+        raise DataError(f"the columns {empty} have no values to learn from; leave them out")
     made = X.copy(deep=False)
     for name in empty:
         made[name] = X[name].cat.set_categories(known(name))
@@ -59,7 +59,7 @@ def learnt_categories(native: Estimator, name: Name) -> list[Any]:
 
 
 def make_matrix(native: Estimator, X: Table, **more: Any) -> Any:
-    """Return the matrix that an estimator of XGBoost makes of a table, with further options."""
+    """Return a table as the matrix of an XGBoost estimator, with further options."""
     options = {
         "missing": native.missing,
         "enable_categorical": native.enable_categorical,
@@ -74,7 +74,7 @@ def make_matrix(native: Estimator, X: Table, **more: Any) -> Any:
 
 @contextmanager
 def without_recoding(native: Estimator, X: Table, sets: Sequence[Table]) -> Iterator[None]:
-    """Let an estimator of XGBoost judge frames of cuDF by `as_codes`, not by its own recoding.
+    """Let an estimator of XGBoost evaluate frames of cuDF by `as_codes`, not by its own recoding.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def as_codes(X: Table, known: Callable[[Name], Array]) -> tuple[Any, list[str]]:
     """Return a frame of cuDF with codes in place of categories, and XGBoost's types of its columns.
 
     Where XGBoost 3.4 itself looks up the categories of a model, on a GPU it takes a missing one
-    for the first: its `CatAccessor` makes an integer of NaN, which is 0 there. It does so for
+    for the first: its `CatAccessor` turns NaN into an integer, which is 0 there. It does so for
     `eval_set`, contributions and training that goes on; `predict` and a first training do not.
 
     Parameters
@@ -139,14 +139,14 @@ def _codes(X: Table, name: Name, known: pd.Index) -> Any:
     if frames.any_of([found < 0]):
         new = [value for value, place in zip(values, places, strict=True) if place < 0]
         raise DataError(
-            f"XGBoost: the column {name!r} holds categories that are not in the training set, of "
-            f"{new[:5]}; clean the column"
+            f"XGBoost: the column {name!r} holds categories that are not in the training set, such "
+            f"as {new[:5]}; clean the column"
         )
     return found
 
 
 def refuse_missing_categories(native: Estimator, X: Table, params: ReadParams) -> None:
-    """Refuse a `fit` in which XGBoost would take missing categories for others: see `as_codes`.
+    """Reject a `fit` in which XGBoost would mistake missing categories for others: see `as_codes`.
 
     Raises
     ------
@@ -158,8 +158,8 @@ def refuse_missing_categories(native: Estimator, X: Table, params: ReadParams) -
         return
     names = [name for name, dtype in X.dtypes.items() if str(dtype) == "category"]
     if lacking := [name for name in names if X[name].isna().any()]:
-        how = "trees are dropped" if dropped else "training goes on from other trees"
-        why = f"where {how}, XGBoost takes missing categories for others on a GPU: in {lacking}"
+        how = "trees are dropped" if dropped else "training continues from other trees"
+        why = f"when {how}, XGBoost mistakes missing categories for others on a GPU: in {lacking}"
         what = "impute them, or use device='cpu'"
         raise Unsupported(Reason(type(native).__name__, why, what, "booster" if dropped else None))
 

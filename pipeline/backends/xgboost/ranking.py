@@ -37,12 +37,12 @@ def sort_queries(X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[st
     if not given and not (frames.is_frame(X) and "qid" in X.columns):
         raise DataError("a ranker learns from queries; pass qid=, the query of each row, to fit")
     if len(given) == 2:
-        raise DataError("both qid and group are given, which say the same; pass one")
+        raise DataError("qid and group are both given, but mean the same; pass one")
     order = _find_order(params.get("qid"), X.shape[0])
     if order is None:
         return X, y, params
     if params.get("sample_weight") is not None:
-        why = "a weight is one query's; sort the rows by query, so that it is clear whose"
+        why = "each weight is that of a query; sort the rows by query to assign them"
         raise final(DataError(f"sample_weight: {why}"))
     sorted_ = {
         name: frames.at(held if hasattr(held, "shape") else np.asarray(held), order)
@@ -58,9 +58,11 @@ def _find_order(qid: Any, n_rows: int) -> np.ndarray | None:
         return None
     numbers = np.asarray(frames.to_device(qid, "cpu"))
     if numbers.shape != (n_rows,):
-        raise DataError(f"qid has the shape {numbers.shape} and X has {n_rows} rows")
+        raise DataError(
+            f"qid has the shape {numbers.shape}, but X has {n_rows} rows; pass one per row"
+        )
     whole = numbers.dtype.kind in "iu" or (numbers.dtype.kind == "f" and (numbers % 1 == 0).all())
     if not whole:
         holds = f"{numbers.dtype}, {int(pd.isna(numbers).sum())} of them missing"
-        raise final(DataError(f"qid holds {holds}, not whole numbers; number the queries"))
+        raise final(DataError(f"qid holds {holds}, not integers; number the queries"))
     return None if bool((np.diff(numbers) >= 0).all()) else np.argsort(numbers, kind="stable")

@@ -10,7 +10,7 @@ from pipeline.backends.xgboost.structure import model_of
 
 
 class Booster(xgboost.Booster):
-    """Stands in a file of objects for XGBoost's class, and becomes it when it is read."""
+    """Replaces XGBoost's class in a file of objects, and becomes it when it is read."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Read the booster without the settings that are kept beside it."""

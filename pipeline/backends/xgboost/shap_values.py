@@ -33,10 +33,10 @@ def explain(native: Estimator, X: Table, sums: csr_matrix) -> np.ndarray:
     Raises
     ------
     Unsupported
-        XGBoost has none for these trees.
+        XGBoost cannot compute them for these trees.
     """
     if getattr(native, "multi_strategy", None) == "multi_output_tree":
-        why = "XGBoost explains no trees of several targets"
+        why = "XGBoost cannot explain trees of several targets"
         raise Unsupported(
             Reason(type(native).__name__, why, "use 'one_output_per_tree'", "multi_strategy")
         )

@@ -1,8 +1,8 @@
 """The structure of a booster, checked before XGBoost reads it: its own reader trusts the file.
 
-A booster is UBJSON as XGBoost writes it, a part of what UBJSON allows. All lengths are those of
-what is there, and all indices point to what is there, so that no file makes XGBoost read or
-reserve what it should not.
+A booster is UBJSON as XGBoost writes it, a part of what UBJSON allows. All lengths and
+all indices must match the data, so that no file can let XGBoost read or reserve memory that it
+should not.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _known() -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise DataError(f"not a booster of XGBoost that this version knows: {error}") from error
+        raise DataError(f"not a booster of XGBoost that this version can read: {error}") from error
 
 
 def _demand(condition: Any, what: str) -> None:
@@ -80,25 +80,25 @@ def _demand(condition: Any, what: str) -> None:
 
 
 class _Reader:
-    """Reads UBJSON as XGBoost writes it, and nothing else."""
+    """Reads UBJSON as XGBoost writes it, and no other."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = bytes(data), 0
         self.spans: dict[str, slice] = {}
-        """Where the values of the outermost object lie."""
+        """Where the values of the outermost object are."""
 
     def whole(self) -> Any:
         value = self._value(0)
-        _demand(self.at == len(self.data), "something follows the booster")
+        _demand(self.at == len(self.data), "data follows the booster")
         return value
 
     def _take(self, size: int) -> bytes:
-        _demand(0 <= size <= len(self.data) - self.at, "a length is more than there is")
+        _demand(0 <= size <= len(self.data) - self.at, "a length exceeds the data")
         self.at += size
         return self.data[self.at - size : self.at]
 
     def _size(self) -> int:
-        _demand(self._take(1) == b"L", "a length is no length")
+        _demand(self._take(1) == b"L", "a length is not a number")
         return int.from_bytes(self._take(8), "big", signed=True)
 
     def _text(self) -> str:
@@ -138,7 +138,7 @@ class _Reader:
         size = self._size()
         if dtype is not None:
             return np.frombuffer(self._take(size * dtype.itemsize), dtype).astype(dtype.str[1:])
-        _demand(0 <= size <= len(self.data) - self.at, "a length is more than there is")
+        _demand(0 <= size <= len(self.data) - self.at, "a length exceeds the data")
         return [self._value(depth + 1) for _ in range(size)]
 
 

@@ -35,7 +35,7 @@ def find_params(estimator: XGBModel, y: np.ndarray) -> dict[str, Any]:
 
 
 def check_labels(estimator: XGBModel, y: np.ndarray) -> None:
-    """Refuse labels that are not 0, 1, …, n - 1.
+    """Reject labels that are not 0, 1, …, n - 1.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def check_labels(estimator: XGBModel, y: np.ndarray) -> None:
     labels = classes(y)
     if not np.array_equal(labels, np.arange(len(labels))):
         raise DataError(
-            f"{type(estimator).__name__} takes the classes 0, 1, …, n - 1 and y holds "
+            f"{type(estimator).__name__} needs the classes 0, 1, …, n - 1, but y holds "
             f"{labels.tolist()[:9]}; pass LabelEncoder().fit_transform(y)"
         )
 

@@ -1,4 +1,4 @@
-"""XGBoost: the same class on every device; where it has run is checked."""
+"""XGBoost: the same class on every device, with a check of where it ran."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OF_TABLE = {"base_score", "interaction_constraints", "monotone_constraints"}
 
 @contextmanager
 def heard(message: str = "`XGBRF") -> Iterator[None]:
-    """Run the block without a warning: by default, one that the user has had, of an old class."""
+    """Run the block without a warning: by default, that of an old class, already shown."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message)
         yield
@@ -62,7 +62,7 @@ class XGBoostModel(Model):
         DataError
             The labels of a classifier are not 0, 1, …, n - 1, or a ranker has no queries.
         DeviceUnavailable
-            XGBoost trained on another device than it was set to.
+            XGBoost trained on another device than requested.
         """
         training.use_memory_pool(self.device)
         if y is None:
@@ -110,8 +110,8 @@ class XGBoostModel(Model):
     def _check_device(self, booster: Estimator) -> None:
         ran_on = json.loads(booster.save_config())["learner"]["generic_param"]["device"]
         if not ran_on.startswith(self.device):
-            asked = f"XGBoost was told to train on {self.device!r} and trained on {ran_on!r}"
-            raise DeviceUnavailable(f"{asked}; see `{COMMAND} doctor`")
+            said = f"XGBoost trained on {ran_on!r} instead of {self.device!r}"
+            raise DeviceUnavailable(f"{said}; see `{COMMAND} doctor`")
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""
@@ -121,7 +121,7 @@ class XGBoostModel(Model):
         X = handover.prepare(X, partial(handover.learnt_categories, self.native))
         if method == "score" and params.get("qid") is not None:
             return self._score_queries(X, **params)
-        # It refuses infinite numbers when it trains, and takes them when it predicts.
+        # It rejects infinite numbers when it trains, and accepts them when it predicts.
         if not frames.is_sparse(X):
             output.check_finite(X)
         # Of sparse rows it warns that they are on the host and the trees are not.
@@ -198,21 +198,21 @@ class XGBoostModel(Model):
 
 
 def find_host_only_params(estimator: Estimator, step: str) -> list[Reason]:
-    """Return a reason for each parameter that XGBoost has on the CPU alone."""
+    """Return a reason for each parameter that XGBoost supports on the CPU only."""
     params = estimator.get_xgb_params()
     updater, on_cpu = params.get("updater") or "", "or device='auto' to run this step on the CPU"
     if params.get("booster") == "gblinear" and updater != "gpu_coord_descent":
-        why, suggestion = "XGBoost trains linear boosters on the CPU", f"use trees, {on_cpu}"
+        why, suggestion = "XGBoost trains linear boosters on the CPU only", f"use trees, {on_cpu}"
         return [Reason(step, why, suggestion, "booster")]
     if params.get("tree_method") == "exact" or "grow_colmaker" in updater:
         name = "updater" if "grow_colmaker" in updater else "tree_method"
-        why = "XGBoost has no exact trees on the GPU"
+        why = "XGBoost does not support exact trees on the GPU"
         return [Reason(step, why, f"use tree_method='hist', {on_cpu}", name)]
     return []
 
 
 def find_bad_params(estimator: Estimator, step: str) -> list[Reason]:
-    """Return a reason for each parameter that XGBoost refuses, or ignores with a warning only.
+    """Return a reason for each parameter that XGBoost rejects, or ignores with a warning only.
 
     XGBoost's classes take any keyword and any value; XGBoost itself is asked,
     by training nothing on one row.
@@ -234,7 +234,7 @@ def find_bad_params(estimator: Estimator, step: str) -> list[Reason]:
 
 
 def _is_judged(name: str, value: Array) -> bool:
-    """Return whether a parameter can be judged without the table, and by XGBoost itself."""
+    """Return whether XGBoost itself can check a parameter without the table."""
     if value is None:
         return False
     if name == "objective":
@@ -260,7 +260,7 @@ def _try_params(params: Params) -> str | ValueError:
 
 @contextmanager
 def _in_few_words() -> Iterator[None]:
-    """Raise what XGBoost says of rows without the stack trace of its code."""
+    """Raise XGBoost's errors about rows without the stack trace of its code."""
     try:
         yield
     except ValueError as error:  # XGBoostError is one

@@ -1,1 +1,1 @@
-"""What to know of a table, its split and its scores before a score is believed."""
+"""What to know about a table, its split and its scores before you believe a score."""

@@ -25,7 +25,7 @@ RANKS = {
     "mostly-missing": 3,
     "duplicate-column": 3,
 }
-"""Id -> 1 where it makes a score worthless, 2 where it costs quality, 3 for a remark."""
+"""Id -> 1 if it makes a score worthless, 2 if it costs quality, 3 for a remark."""
 SEVERITIES = {1: "critical", 2: "warning", 3: "note"}
 """Rank -> the word that is shown before the text of a caution."""
 

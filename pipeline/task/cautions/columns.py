@@ -1,7 +1,7 @@
-"""Cautions of columns: those that tell the target, tell rows apart, or say nothing.
+"""Cautions about columns that give away the target, only identify rows, or say nothing.
 
-Each column alone predicts the target of rows that it did not learn from: by the mean of the target
-in each of its values, or in each range of as many rows.
+Each column alone predicts the target of held-out rows: by the mean of the target for each of its
+values, or for each range with an equal number of rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_ROWS, MOST_CELLS = 100_000, 10_000_000
 """Of the sample."""
 MOST_COLUMNS = 2_000
 FEWEST = 20
-"""Rows, below which nothing is said of a target."""
+"""Rows below which nothing is said about a target."""
 MOSTLY_MISSING = 0.5
 BINS, PER_BIN = 128, 20
 """Most ranges of a number, and fewest rows of one."""
@@ -35,7 +35,7 @@ MEASURES = {
     "binary": ("AUC", 0.99), "multiclass": ("accuracy beyond guessing", 0.97),
     "continuous": ("R²", 0.97),
 }  # fmt: skip
-"""Kind of the target -> what `held_out_score` returns, and from where it deserves a question."""
+"""Kind of the target -> what `held_out_score` returns, and from which value it is suspicious."""
 ROW_ID = {"guid", "id", "ids", "idx", "index", "key", "no", "nr", "number", "row", "serial", "uuid"}
 
 
@@ -200,7 +200,7 @@ class TableSample:
 
 
 def held_out_score(column: CodedColumn, y: np.ndarray, kind: str) -> float:
-    """Return how well a column alone predicts rows that it did not learn from.
+    """Return how well a column alone predicts held-out rows.
 
     Of a binary target, as 0 and 1, that is the AUC; of a multiclass one, as places of classes,
     the share of the errors of the largest class that are avoided; of a continuous one R².
@@ -220,7 +220,7 @@ def held_out_score(column: CodedColumn, y: np.ndarray, kind: str) -> float:
 
 
 def is_row_id(column: CodedColumn) -> bool:
-    """Tell whether a column numbers or names each row."""
+    """Return whether a column numbers or names each row."""
     n = len(column.codes)
     if column.missing or column.distinct < max(0.99 * n, 50):
         return False
@@ -230,7 +230,7 @@ def is_row_id(column: CodedColumn) -> bool:
 
 
 def of_columns(table: TableSample) -> Iterator[Caution]:
-    """Yield what to know of the columns of a table."""
+    """Yield the cautions about the columns of a table."""
     leaking: list[str] = []
     if table.varies:
         scores = {c.name: held_out_score(c, *table.labels) for c in table.columns}
@@ -241,21 +241,21 @@ def of_columns(table: TableSample) -> Iterator[Caution]:
         if leaking:
             yield Caution(
                 "leak",
-                f"{', '.join(said)}{rest(len(leaking))} alone tells {table.target_name!r} almost "
-                "perfectly: if it is not known before the target is, leave it out "
+                f"{', '.join(said)}{rest(len(leaking))} alone predicts {table.target_name!r} "
+                "almost perfectly: if it is not known before the target, leave it out "
                 f"({ignore(leaking)}).",
                 leaking,
             )
         ids = [c.name for c in table.columns if is_row_id(c) and c.name not in leaking]
-        way = f"it tells rows apart and nothing else; leave it out ({ignore(ids)})"
+        way = f"it only identifies rows; leave it out ({ignore(ids)})"
         yield from of_names("row-id", "A row number", dict.fromkeys(ids, ""), way)
     same = [c.name for c in table.columns if c.distinct < 2 and c.missing in (0, 1)]
     same = [name for name in same if len(pc.unique(table.whole[name].drop_null())) < 2]
-    way = f"nothing can be learnt from it; leave it out ({ignore(same)})"
+    way = f"nothing can be learned from it; leave it out ({ignore(same)})"
     yield from of_names("constant", "One value or none", dict.fromkeys(same, ""), way)
     lost = [column for column in table.columns if MOSTLY_MISSING < column.missing < 1]
     shares = {column.name: f" ({share(column.missing)})" for column in lost}
-    way = "leave it out, or let the model see where (SimpleImputer(add_indicator=True))"
+    way = "leave it out, or mark the missing values (SimpleImputer(add_indicator=True))"
     yield from of_names("mostly-missing", "Mostly missing", shares, way)
     twice = _twice(table.columns)
     way = f"it costs time and adds nothing; leave it out ({ignore([*twice])})"

@@ -50,7 +50,7 @@ def of_task(task: Task, job: Job) -> Examined:
 def of_table(
     table: pa.Table, target: str, kind: str, features: Sequence[str], test: Any = None
 ) -> list[str]:
-    """Return what to know of a table before a model learns from it, the worst first.
+    """Return the cautions about a table before a model learns from it, the worst first.
 
     Its columns are of their own types, its classes their names; see `TableSample`.
 

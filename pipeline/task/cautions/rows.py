@@ -1,4 +1,4 @@
-"""Cautions of rows: copies, groups and times that a random split mixes, rare classes."""
+"""Cautions about rows: copies, groups and times that a random split mixes, rare classes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pipeline.task.cautions.columns import (
 from pipeline.task.numerals import share
 
 REPEATED = 0.01
-"""Share of copies that deserves a word."""
+"""Share of copies from which there is a caution."""
 GROUPS = {
     "account", "batch", "client", "customer", "device", "donor", "employee", "family", "group",
     "guid", "household", "id", "ids", "machine", "member", "participant", "patient", "person",
@@ -38,7 +38,7 @@ CHANGES = {"binary": 0.6, "multiclass": 0.05, "continuous": 0.05}
 
 
 def of_rows(table: TableSample) -> Iterator[Caution]:
-    """Yield what to know of the rows of a table."""
+    """Yield the cautions about the rows of a table."""
     if not table.varies:
         return
     yield from _copies(table)
@@ -65,12 +65,12 @@ def _copies(table: TableSample) -> Iterator[Caution]:
         yield Caution(
             "copies",
             f"{share(copied.mean())} of the {where}: scores are too good; remove the copies, "
-            "unless each is a case of its own.",
+            "unless each is a separate case.",
         )
 
 
 def _by_chance(different: pd.DataFrame, n: int) -> bool:
-    """Tell whether 1 % of n rows would repeat if the columns were independent of each other."""
+    """Return whether 1 % of n rows would repeat if the columns were independent of each other."""
     counts = [different[name].value_counts(dropna=False) for name in different]
     pairs = len(different) * (len(different) - 1) or 1
     return bool(n / 2 * prod((c * (c - 1)).sum() / pairs for c in counts) > REPEATED)
@@ -89,8 +89,8 @@ def _groups(table: TableSample) -> Iterator[Caution]:
         if several and not apart:
             yield Caution(
                 "groups",
-                f"{column.name!r} has {count:,} values in {rows:,} rows: those of the same one "
-                "are in training and test, and scores are too good for new ones; to judge these: "
+                f"{column.name!r} has {count:,} values in {rows:,} rows: training and test share "
+                "values, so scores are too good for new values; to score those, use "
                 f"--split groups --by {quote(column.name)}.",
                 [column.name],
             )
@@ -106,23 +106,23 @@ def _times(table: TableSample) -> Iterator[Caution]:
         if held_out_score(column, *table.labels) > CHANGES[table.labels[1]]:
             yield Caution(
                 "time",
-                f"{table.target_name!r} changes with {column.name!r}: training has rows "
-                "that are later than those of the test, and scores are too good for what is to "
-                f"come; to judge that: --split time --by {quote(column.name)}.",
+                f"{table.target_name!r} changes with {column.name!r}: some training rows are later "
+                "than test rows, so scores are too good for future rows; to score those, use "
+                f"--split time --by {quote(column.name)}.",
                 [column.name],
             )
             return
 
 
 def says_when(column: CodedColumn) -> bool:
-    """Tell whether a column says when: a date, or a number of such a name."""
+    """Return whether a column says when: a date, or a number of such a name."""
     if column.distinct < LEAST_TIMES or column.missing > 0.1 or column.words & BORN:
         return False
     return column.kind == "date" or (column.kind == "number" and column.name.lower() in CALENDAR)
 
 
 def starts_after(column: CodedColumn, first: np.ndarray, second: np.ndarray) -> bool:
-    """Tell whether no known value of the second rows is below one of the first."""
+    """Return whether no known value of the second rows is below one of the first."""
     low, high = (column.codes[rows & (column.codes >= 0)] for rows in (first, second))
     return bool(len(low) and len(high) and low.max() <= high.min())
 
@@ -133,5 +133,5 @@ def _classes(table: TableSample) -> Iterator[Caution]:
     counts = table.frame[table.target_name].value_counts().sort_index()
     rare = {str(name): f" ({n} rows)" for name, n in counts.items() if n < FEWEST}
     what = f"Classes of {table.target_name!r} with fewer than {FEWEST} rows"
-    way = "too few to learn and to judge; put them together with others"
+    way = "too few to learn and to evaluate; merge them with others"
     yield from of_names("rare-class", what, rare, way, table.target_name)

@@ -1,4 +1,4 @@
-"""Cautions of scores: models that learnt nothing, or too much, beside the dummy's values."""
+"""Cautions about scores that are no better than those of a dummy, or too good."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ HARDLY = 0.01
 def of_scores(
     pipeline: str, metrics: Mapping[str, float], dummy: Mapping[str, float], scoring: ScoringInfo
 ) -> Iterator[Caution]:
-    """Yield what makes the scores of a pipeline worthless.
+    """Yield the cautions about the scores of a pipeline.
 
     >>> [said] = of_scores("linear", {"r2": -0.81}, {"r2": 0.0}, ScoringInfo())
     >>> said.text.partition("; ")[0]
-    'linear is worse than a dummy that looks at no column: r2 -0.810, dummy 0.000'
+    'linear is worse than a dummy that ignores all columns: r2 -0.810, dummy 0.000'
     """
     best = scoring.best
     both = [name for name in metrics if name in dummy and scoring.sign(name)]
@@ -39,20 +39,20 @@ def of_scores(
     if worse:
         yield Caution(
             "worse-than-dummy",
-            f"{pipeline} is worse than a dummy that looks at no column: {said}; take a stronger "
+            f"{pipeline} is worse than a dummy that ignores all columns: {said}; try a stronger "
             "penalty, other columns or another split, or calibrate its probabilities.",
         )
     elif alike or (ways and max(ways) < HARDLY):
         yield Caution(
             "no-better-than-dummy",
-            f"{pipeline} is {'no' if alike else 'hardly'} better than a dummy that looks at no "
-            f"column: {said}; take a weaker penalty, other columns or another estimator.",
+            f"{pipeline} is {'no' if alike else 'hardly'} better than a dummy that ignores all "
+            f"columns: {said}; try a weaker penalty, other columns or another estimator.",
         )
     top = {name for name in metrics if best.get(name) == 1 and metrics[name] >= PERFECT}
     if perfect := [n for n, value in metrics.items() if n in top or value == best.get(n)]:
         told = ", ".join(f"{name} {score(metrics[name])}" for name in perfect)
         yield Caution(
             "perfect-score",
-            f"{pipeline} is all but perfect ({told}): look for a column that is known only after "
-            "the target is, and for the same rows in both parts.",
+            f"{pipeline} is almost perfect ({told}): look for a column that is only known after "
+            "the target, and for rows that are in both parts.",
         )

@@ -17,7 +17,7 @@ DRIFTED = 0.65
 
 
 def of_split(table: TableSample, groups: str = "", times: Sequence[str] = ()) -> Iterator[Caution]:
-    """Yield what to know of the parts of a split that goes by groups or by times."""
+    """Yield the cautions about the parts of a split, which may go by groups or by times."""
     here, there = table.train, table.test
     if table.kind in ("ranking", "clusters") or not (here.any() and there.any() and table.target):
         return
@@ -27,7 +27,7 @@ def of_split(table: TableSample, groups: str = "", times: Sequence[str] = ()) ->
     if not groups:  # Few groups are unlike by chance.
         later = {c.name for c in table.every if says_when(c) and starts_after(c, here, there)}
         moved = [table.target, *(c for c in table.columns if c.name not in {*times, *later})]
-        way = "draw the test rows at random (--split random), unless time or groups part them"
+        way = "draw the test rows at random (--split random), unless time or groups separate them"
         way = "train on newer rows" if times or later else way
         yield from _drifted(table, moved, way)
 
@@ -42,8 +42,8 @@ def _late(
         if late := (when[here] > first).mean():
             yield Caution(
                 "late-training",
-                f"The split goes by {named(times)}, and {share(late)} of the training rows are "
-                "later than the first test row: train on the rows before it alone.",
+                f"The split goes by {named(times)}, but {share(late)} of the training rows are "
+                "later than the first test row: train only on rows before it.",
                 times,
             )
         return
@@ -51,8 +51,8 @@ def _late(
         if says_when(column) and starts_after(column, there, here):
             yield Caution(
                 "late-training",
-                f"All training rows are later than the test rows by {column.name!r}: a model that "
-                "is used learns from the past; judge on the last rows "
+                f"By {column.name!r}, all training rows are later than the test rows, but a model "
+                "in use learns from the past: test on the last rows "
                 f"(--split time --by {quote(column.name)}).",
                 [column.name],
             )
@@ -63,10 +63,10 @@ def _classes(table: TableSample, here: np.ndarray, there: np.ndarray) -> Iterato
     """Yield classes that one part lacks."""
     y = table.frame[table.target_name]
     counts = {name: y[part].value_counts() for name, part in (("training", here), ("test", there))}
-    for part, way in {"training": "no model can learn it", "test": "nothing judges it"}.items():
+    for part, way in {"training": "no model can learn it", "test": "it is not evaluated"}.items():
         lost = sorted(str(name) for name in y.unique() if counts[part].get(name, 0) == 0)
         what = f"Classes of {table.target_name!r} without a {part} row"
-        way = f"{way}; give both parts rows of it, or put it together with another"
+        way = f"{way}; give both parts rows of it, or merge it with another class"
         yield from of_names("lacking-class", what, dict.fromkeys(lost, ""), way, table.target_name)
 
 

@@ -1,1 +1,1 @@
-"""A task made of a table of your own."""
+"""A task for your own table."""

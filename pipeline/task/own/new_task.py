@@ -127,7 +127,7 @@ class NewTask:
     task: Path
 
     def lines(self) -> Iterator[str]:
-        """Yield what was guessed, what was made of each column, and what to do next."""
+        """Yield what was guessed, the role of each column, and what to do next."""
         yield self._title
         yield from (f"  {fact}" for fact in (*self._of_target(), *_of_columns(self.columns)))
         yield f"  test rows: {self.split}"

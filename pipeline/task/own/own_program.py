@@ -23,14 +23,14 @@ WIDTH = 100
 
 
 class Name(str):
-    """A name, which stands in a program as it is."""
+    """A name, which is written to a program as it is."""
 
     __slots__ = ()
     __repr__ = str.__str__
 
 
 def write_program(own: OwnTable, columns: Roles, target: Target, answers: pa.ChunkedArray) -> str:
-    """Return the program of a task; the answers are the values of its target."""
+    """Return the program of a task; `answers` are the values of its target."""
     table = {each.name: getattr(own, each.name) for each in fields(OwnTable)
              if getattr(own, each.name) != each.default and each.name != "read"}  # fmt: skip
     table["read"] = Name("READ")

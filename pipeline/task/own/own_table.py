@@ -174,7 +174,8 @@ class OwnTable:
             groups = rows[self.by].combine_chunks().dictionary_encode().indices.to_numpy()
             found = len(np.unique(groups))
             if found < FOLDS:
-                raise DataError(f"--split groups: {self.by!r} has {found} groups; it needs {FOLDS}")
+                said = f"{self.by!r} has {found} groups, not {FOLDS} or more"
+                raise DataError(f"--split groups: {said}; choose another --by")
         splitter = splitter_of(target.kind, self.by if self.split == "groups" else "", FOLDS, 0)
         folds = np.empty(len(y), dtype="uint8")
         for number, (_, test) in enumerate(splitter.split(y, y, groups)):
@@ -196,7 +197,7 @@ class OwnTable:
 def cut_of(by: str, times: pd.Series, cut: str | float | None) -> Any:
     """Return where a column is cut: at a time as ISO writes it, a number, or its last quarter.
 
-    `ConfigError` says that it holds neither times nor numbers, or that the cut is none of them.
+    `ConfigError` says that it does not hold times or numbers, or that the cut is not one of them.
     """
     dated = times.dtype.kind == "M" or isinstance(times.dtype, pd.DatetimeTZDtype)
     if not dated and times.dtype.kind not in "iuf":

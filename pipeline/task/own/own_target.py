@@ -113,8 +113,8 @@ def _number(name: str, values: pa.Array, kind: str) -> Target:
     if pa.types.is_string(values.type):
         rows = pc.indices_nonzero(pc.is_valid(values))[:1].to_pylist()
         raise ConfigError(
-            f"target {name!r}: --kind regression needs numbers; row {rows[0]} holds "
-            f"{values[rows[0]].as_py()!r}"
+            f"target {name!r}: --kind regression needs numbers, but row {rows[0]} holds "
+            f"{values[rows[0]].as_py()!r}; choose another --kind"
         )
     distinct = pc.count_distinct(values).as_py()
     if distinct < 2:
@@ -133,7 +133,9 @@ def _classes(name: str, values: pa.Array, kind: str, min_rows: int) -> Target:
     counts = {each: counts[each] for each in sorted(counts, key=_order)}
     kept = {each: rows for each, rows in counts.items() if rows >= min_rows}
     if kind == "binary" and len(kept) > 2:
-        raise ConfigError(f"target {name!r}: --kind binary needs two classes, not {len(kept)}")
+        raise ConfigError(
+            f"target {name!r}: --kind binary needs two classes, not {len(kept)}; use multiclass"
+        )
     if len(counts) == 1:
         raise DataError(f"target {name!r}: all rows are {[*counts][0]!r}; choose another TARGET")
     if not 2 <= len(kept) <= MOST_CLASSES:

@@ -92,17 +92,20 @@ def test_all_workers_train_one_model_of_all_rows() -> None:
 def test_weights_are_gathered_and_that_is_said() -> None:
     X = numbers()
     made = step(LogisticRegression())
-    with pytest.raises(Exception, match="takes no sample_weight"):
+    with pytest.raises(Exception, match="does not support sample_weight"):
         made.learn("fit", parted(X), classes(X), sample_weight=np.ones(ROWS))
     assert "gathered to one process" in note(made)
-    assert "the fit of tests.backends.fakes.TogetherLogistic takes no sample_weight" in note(made)
+    assert (
+        "the fit of tests.backends.fakes.TogetherLogistic does not support sample_weight"
+        in note(made)
+    )
 
 
 @pytest.mark.usefixtures("together")
 def test_missing_values_and_a_target_of_another_length_are_refused() -> None:
     X = numbers()
     X[-1, 0] = np.nan
-    with pytest.raises(DataError, match="^model: cuML does not take missing"):
+    with pytest.raises(DataError, match="^model: cuML does not support missing"):
         step(LogisticRegression()).learn("fit", parted(X), (X[:, 1] > 0).astype(int))
     with pytest.raises(DataError, match="y has 4 values and X has 90 rows"):
         step(LogisticRegression()).learn("fit", parted(numbers()), np.array([0, 1, 0, 1]))
@@ -135,14 +138,14 @@ TWO = np.arange(ROWS) % 2
         (KMeans(), {"n_init": 10}, TABLE, None, "does not support n_init=10"),
         (PCA(), {"n_components": 0.5}, TABLE, None, "does not support n_components=0.5"),
         (PCA(), {"n_components": True}, TABLE, None, "does not support n_components=True"),
-        (PCA(), {"n_components": 4}, TABLE, None, "does not take 3 column"),
+        (PCA(), {"n_components": 4}, TABLE, None, "does not support 3 column"),
         (Ridge(), {"alpha": [1.0, 2.0]}, TABLE, TWO, "does not support alpha="),
-        (Ridge(), {}, TABLE[:, :1], TWO, "does not take 1 column"),
-        (Ridge(), {}, TABLE, np.zeros((ROWS, 2)), "learns one target"),
+        (Ridge(), {}, TABLE[:, :1], TWO, "does not support 1 column"),
+        (Ridge(), {}, TABLE, np.zeros((ROWS, 2)), "supports one target"),
         (LogisticRegression(), {}, TABLE, np.zeros(ROWS), "needs two classes"),
         (KMeans(), {}, TABLE.astype("int64"), None, "a dense matrix of floats"),
-        (KMeans(), {}, TABLE.rechunk((ROWS, 3)), None, "there is one partition"),
-        (Lasso(), {}, TABLE, TWO, "has no Lasso that makes one model"),
+        (KMeans(), {}, TABLE.rechunk((ROWS, 3)), None, "X has only one partition"),
+        (Lasso(), {}, TABLE, TWO, "has no Lasso that trains one model"),
     ],
 )
 def test_what_the_classes_for_several_gpus_do_not_do_is_found(

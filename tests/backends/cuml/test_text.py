@@ -109,7 +109,9 @@ def test_estimator_that_takes_no_sparse_rows_is_refused_before_anything_runs(
     if takes:
         assert len(explain(estimator, device).placements) == 2
         return
-    with pytest.raises(Unsupported, match="takes no sparse rows, which tfidfvectorizer makes; put"):
+    with pytest.raises(
+        Unsupported, match="does not support sparse rows, which tfidfvectorizer returns; put"
+    ):
         explain(estimator, device)
 
 

@@ -69,7 +69,7 @@ def note(model: Accelerated) -> str:
     return model.plan_.placements[-1].note
 
 
-RESUMED = f"went on from tree {HALF} of {TREES}"
+RESUMED = f"continued from tree {HALF} of {TREES}"
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_another_training_is_refused_and_loses_nothing(
     data: dict[str, Any], params: dict[str, Any], why: str, tmp_path: Path
 ) -> None:
     break_off(tmp_path, *table())
-    with pytest.raises(CheckpointDiffers, match=f"begun {why}.*or remove the folder"):
+    with pytest.raises(CheckpointDiffers, match=f"of a training {why}.*or remove the folder"):
         fit(tmp_path, *altered(**data), **params)
     assert note(fit(tmp_path, *table())) == RESUMED
 
@@ -135,7 +135,7 @@ def test_a_file_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
     (last,) = tmp_path.glob(f"trees_{HALF - 1}.ubj")
     last.write_bytes(last.read_bytes()[:-100])
     model = fit(tmp_path, *table())
-    assert note(model) == f"went on from tree {HALF - 1} of {TREES}"
+    assert note(model) == f"continued from tree {HALF - 1} of {TREES}"
     assert trees(model) == trees(fit(None, *table()))
 
 
@@ -153,7 +153,7 @@ def test_early_stopping_keeps_no_trees_and_says_so(tmp_path: Path) -> None:
     estimator = XGBClassifier(n_estimators=3, early_stopping_rounds=2, eval_metric="auc")
     model = Accelerated(estimator, device="cpu", checkpoint=tmp_path)
     model.fit(X, y, eval_set=[(X[:500], y[:500])])
-    assert "no checkpoints: what eval_set has judged" in note(model)
+    assert "no checkpoints: the results of eval_set" in note(model)
     assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
 
 

@@ -75,7 +75,7 @@ def test_a_regressor_learns_from_weighted_rows() -> None:
         (
             XGBClassifier(n_estimators=1),
             np.arange(ROWS) % 2 + 3,
-            "takes the classes 0, 1, …, n - 1",
+            "needs the classes 0, 1, …, n - 1",
         ),
     ],
     ids=["length", "labels"],

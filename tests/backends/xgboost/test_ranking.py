@@ -68,10 +68,10 @@ def test_rows_in_any_order_and_sizes_of_queries_give_the_same_ranker(rows: pd.Da
     ("told", "said"),
     [
         ({"qid": None}, "pass qid=, the query of each row"),
-        ({"group": [ROWS]}, "both qid and group are given"),
-        ({"qid": np.arange(5)}, r"qid has the shape \(5,\) and X has 600 rows"),
+        ({"group": [ROWS]}, "qid and group are both given"),
+        ({"qid": np.arange(5)}, r"qid has the shape \(5,\), but X has 600 rows"),
         ({"qid": np.append(np.arange(ROWS - 1.0), np.nan)}, "1 of them missing"),
-        ({"qid": np.full(ROWS, "a")}, "qid holds <U1.*, not whole numbers"),
+        ({"qid": np.full(ROWS, "a")}, "qid holds <U1.*, not integers"),
     ],
 )
 def test_queries_that_cannot_be_used_are_named(rows: pd.DataFrame, told, said) -> None:

@@ -225,7 +225,7 @@ NOT_READ = {
 
 @pytest.mark.parametrize("name", NOT_READ)
 def test_what_is_no_booster_is_refused(name: str) -> None:
-    with pytest.raises(DataError, match="not a booster of XGBoost that this version knows"):
+    with pytest.raises(DataError, match="not a booster of XGBoost that this version can read"):
         check_booster(NOT_READ[name])
 
 
