@@ -39,7 +39,7 @@ def about(y_true: np.ndarray, kind: Kind, classes: Any = None, positive: Any = 1
     known, sizes = np.unique(target, return_counts=True)
     share = f"{100 * sizes.max() / len(target):.1f} %"
     if kind == "clusters":
-        return f"not learnt from; {len(sizes)} known clusters, the largest {share}"
+        return f"not used in training; {len(sizes)} known clusters, the largest {share}"
     names = (known if classes is None else classes[known]).tolist()
     largest = names[int(sizes.argmax())]
     return f"{len(sizes)} classes in the test rows, the largest is {largest!r} with {share}"
