@@ -101,7 +101,7 @@ class Categories:
     def write(self, out: Array, start: int = 0) -> None:
         """Refuse: only an encoder gives categories a place in a matrix."""
         raise ConfigError(
-            "categories reach a step that takes numbers; put OneHotEncoder, OrdinalEncoder or "
+            "a step that needs numbers gets categories; put OneHotEncoder, OrdinalEncoder or "
             "TargetEncoder before it"
         )
 
@@ -140,7 +140,7 @@ class Dates(Matrix):
 
     def write(self, out: Array, start: int = 0) -> None:
         """Refuse: only a transformer of dates makes numbers of them."""
-        raise ConfigError("dates reach a step that takes numbers; put CalendarFeatures before it")
+        raise ConfigError("a step that needs numbers gets dates; put CalendarFeatures before it")
 
 
 @dataclass(frozen=True)
@@ -379,7 +379,10 @@ def as_dates(block: Block, rows: Rows) -> Dates:
     if isinstance(block, Unread):
         read: Dates = rows.read(block.names, Dates)
         return read
-    raise ConfigError("CalendarFeatures reads dates; put it first in its pipeline")
+    raise ConfigError(
+        "CalendarFeatures needs dates, but an earlier step has converted them; put it first in its "
+        "pipeline"
+    )
 
 
 def holds_others(block: Block, X: Table) -> bool:

@@ -102,14 +102,14 @@ def _parse(cells: Cells) -> tuple[Cells, Cells]:
     digits = pc.ascii_trim_whitespace(cells)
     floats = digits.cast(pa.float64())
     if pc.any(pc.is_nan(floats)).as_py():
-        raise pa.ArrowInvalid("a mark of missing values between blanks is a text")
+        raise pa.ArrowInvalid("a missing-value marker with blanks around it is text")
     return digits, floats
 
 
 def _booleans(cells: Cells) -> Cells:
     words = pa.array(["true", "false"])
     if not pc.all(pc.is_in(pc.utf8_lower(cells.drop_null()), value_set=words)).as_py():
-        raise pa.ArrowInvalid("only the words are truth values, and not 0 and 1")
+        raise pa.ArrowInvalid("only the words true and false are booleans, not 0 and 1")
     return cells.cast(pa.bool_())
 
 
@@ -197,7 +197,9 @@ class CsvSource(Source):
         """Cut a file as is given, but for a delimiter that parts nothing, and else as is found."""
         mark = given.delimiter
         if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n'):
-            raise DataError(f"{path}: delimiter={mark!r} is not a single ASCII character")
+            raise DataError(
+                f"{path}: delimiter={mark!r} is not a single ASCII character; pass one, such as ','"
+            )
         text = TextFile.find(path, given.encoding)
         with text.lines() as lines:
             head = list(islice(lines, LINES))

@@ -109,7 +109,7 @@ def table_files(path: Path) -> list[Path]:
     files = [file for file, kind in named.items() if kind in _ENDINGS]
     files = [file for file in files if named[file] != "txt"] or files  # Or it says what they are.
     if not files:
-        raise DataError(f"{path}: contains no file whose name ends in {_OR_NAMES}")
+        raise DataError(f"{path}: contains no table; use files whose names end in {_OR_NAMES}")
     if other := [file for file in files if named[file] != named[files[0]]]:
         two = f"{files[0].name} and {other[0].name}"
         raise DataError(f"{path}: contains several file formats: {two}; keep one per folder")
@@ -212,7 +212,7 @@ def _candidates(path: Path, given: str | None) -> list[str]:
     try:
         name = codecs.lookup(given or "cp1252").name
     except LookupError as error:
-        raise DataError(f"{path}: unknown encoding {given!r}; use one of Python's") from error
+        raise DataError(f"{path}: unknown encoding {given!r}; use one that Python knows") from error
     if name in ("utf-8", "utf-16"):
         return ["utf-8"]  # the other one would have a mark
     # Any text is UTF-8 where an encoding has no bytes but those of ASCII.
@@ -235,7 +235,7 @@ def _decoded(path: Path, encoding: str) -> Iterator[str]:
                 raise UnicodeError(f"line {line} is not valid {encoding} (at {odd!r})") from error
             if "\0" in text:
                 line += text[: text.index("\0")].count("\n")
-                raise UnicodeError(f"line {line} has a zero byte: damaged, or not UTF-8")
+                raise UnicodeError(f"line {line} has a zero byte: the file is damaged or not UTF-8")
             line += text.count("\n")
             yield text
 

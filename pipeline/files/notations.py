@@ -210,9 +210,9 @@ def _refuse(
     others = f" ({n:,} values do not fit)" if n > 1 else ""
     if format.stray == "error":
         raise DataError(
-            f"{where} holds {value!r} in row {row + at}, but its format reads {noun}{others}; "
-            f"correct it, or change {name}(…) of this column in the task: missing=({value!r},), "
-            "stray='missing' for all such values, or another format; then run the task again"
+            f"{where} holds {value!r} in row {row + at}, but its format expects {noun}{others}; "
+            f"correct the value, or change {name}(…) of this column in the task (missing="
+            f"({value!r},), stray='missing' or another format) and run the task again"
         )
     if n > quiet * max(2, len(cells) - cells.null_count):
         warnings.warn(

@@ -160,7 +160,9 @@ def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
 def _date(kind: pa.DataType, value: Any) -> Any:
     point, zone = pd.Timestamp(value), getattr(kind, "tz", None)
     if isinstance(value, int | float | np.number) or (point.tz and not zone):
-        raise ValueError(f"{value!r} is not a date, or it has a time zone and the column has none")
+        raise ValueError(
+            f"{value!r} is not a date, or has a time zone although the column has none; pass a date"
+        )
     if pa.types.is_date(kind):
         if point != point.normalize():
             raise ValueError("the column holds dates without times; remove the time")

@@ -122,11 +122,11 @@ def _judge_marks(
             words = ",".join(open_marks)
             raise DataError(
                 f"the target {name!r} holds {told}, which may be a class or a missing value; pass "
-                f"--keep {quote(words)} to make it a class, or --missing {quote(words)} to leave "
-                "these rows out"
+                f"--keep {quote(words)} to make it a class, or --missing {quote(words)} to drop "
+                "these rows"
             )
         if told:
-            notes.append(f"{name!r}: read as missing: {told}; --keep keeps such words as values")
+            notes.append(f"{name!r}: read as missing: {told}; to keep them as values, use --keep")
     return notes
 
 

@@ -54,8 +54,8 @@ def wall_clock(series: Column, name: Name, xp: ModuleType) -> Any:
     """
     if series.dtype.kind != "M":
         raise DataError(
-            f"column {name!r} holds {series.dtype} values where dates are needed; "
-            "pandas.to_datetime makes dates of text"
+            f"column {name!r} holds {series.dtype} values, but dates are needed; "
+            "convert text with pandas.to_datetime"
         )
     counts, unit = ticks(series)
     factor = _NANOSECONDS[unit]
@@ -66,8 +66,8 @@ def wall_clock(series: Column, name: Name, xp: ModuleType) -> Any:
     if factor > 1 and bool(far.any()):
         row = int(far.argmax())
         raise DataError(
-            f"column {name!r} holds a date outside the years 1678 to 2261, which nanoseconds do "
-            f"not reach (the first is in row {row}); replace it by a missing value"
+            f"column {name!r} holds a date outside the years 1678 to 2261, the range of "
+            f"nanosecond timestamps (the first is in row {row}); replace it with a missing value"
         )
     return counts if factor == 1 else xp.where(counts == MISSING, MISSING, counts * factor)
 

@@ -145,21 +145,21 @@ def cautions(counted: Mapping[str, Difference], profile: Mapping[str, ColumnProf
         expected = learnt.once / max(learnt.rows, 1)
         if found.unseen and found.unseen / rows > SHARE + expected:
             told.append(
-                f"{name!r}: {found.unseen:,} of {rows:,} rows hold what no row of the fit did, "
-                f"such as {', '.join(map(repr, found.examples))}; check spelling and language"
+                f"{name!r}: {found.unseen:,} of {rows:,} rows hold values that no training row "
+                f"had, such as {', '.join(map(repr, found.examples))}; check spelling and language"
             )
         # Later dates than those of the fit are what is predicted as a rule.
         if learnt.kind == "number" and outside / rows > SHARE:
             told.append(
-                f"{name!r}: {outside:,} of {rows:,} rows lie outside of {learnt.low:,g} to "
-                f"{learnt.high:,g}, the range of the fit; check the unit"
+                f"{name!r}: {outside:,} of {rows:,} rows are outside the range of the training "
+                f"rows, {learnt.low:,g} to {learnt.high:,g}; check the unit"
             )
         missing = found.without / rows
         # Fisher's exact test: how often chance puts so many of all missing values here.
         among = rows + learnt.rows, found.without + learnt.without, rows
         if missing - learnt.missing > SHARE and hypergeom.sf(found.without - 1, *among) < chance:
             told.append(
-                f"{name!r}: {missing:.0%} of the rows have no value, and {learnt.missing:.0%} had "
-                "none at fit; check where it comes from"
+                f"{name!r}: {missing:.0%} of the rows have no value, but only "
+                f"{learnt.missing:.0%} of the training rows had none; check the data source"
             )
     return told

@@ -142,7 +142,7 @@ def contained(values: Array, how: str, names: Names | None, index: Column) -> An
     if how == "default":
         return values
     if frames.is_sparse(values):
-        raise ConfigError(f"set_output(transform={how!r}) and the output is sparse; use 'default'")
+        raise ConfigError(f"set_output(transform={how!r}): the output is sparse; use 'default'")
     if frames.is_frame(values):
         return load("polars.from_pandas")(values) if how == "polars" else values
     names = None if names is None else list(names)

@@ -29,9 +29,9 @@ PART = 4
 
 
 class SharedTable:
-    """A table, and what fits have made of its rows.
+    """A table, and the results that fits have computed from its rows.
 
-    In another process it is read from a file, once, and has a cache of its own.
+    Another process reads it from a file, once, and has a cache of its own.
     """
 
     def __init__(self, X: Table, room_bytes: int | None, token: str = "") -> None:
@@ -74,7 +74,7 @@ class SharedTable:
             whole = take(self.X)
             if _form(whole) != key[1] or frames.nbytes(whole) > room:
                 return None
-            with record("input", "copy", device, "the whole table, once"):
+            with record("input", "copy", device, "all rows, once"):
                 return frames.to_device(whole, device)
         except Exception as error:
             if not isinstance(error, DataError) and not is_exhausted(error):
@@ -91,7 +91,7 @@ class SharedTable:
         return str(path)
 
     def __reduce__(self) -> Any:
-        """Say where the table lies."""
+        """Return how to open the table in another process."""
         return _open, (self.token, self.file, self.room_bytes)
 
 
@@ -106,8 +106,8 @@ def _open(token: str, file: str, room_bytes: int | None) -> SharedTable:
     if table is None:
         if not Path(file).exists():
             raise DataError(
-                f"{file}: the file of a shared table is gone, or on another machine; pass X there, "
-                "and not shared(X)"
+                f"{file}: the file of a shared table was removed, or is on another machine; pass X "
+                "instead of shared(X)"
             )
         table = SharedTable(joblib.load(file), room_bytes, token)
         table.file = file
@@ -221,20 +221,20 @@ class _Positions:
 
 
 def shared(X: Table, *, room_bytes: int | None = None) -> SharedRows:
-    """Return a handle of the rows of a table, which any search of scikit-learn takes in its place.
+    """Return a handle to a table, which any scikit-learn search accepts in place of the table.
 
-    Fits of `Accelerated` on the same rows share what their steps have in common: those before
-    the first one that differs are fitted once, and their rows are made once. Nothing is shared
-    that is random without a seed.
+    Fits of `Accelerated` on the same rows share their common first steps: the steps before the
+    first one that differs are fitted once and transform the rows once. Steps that are random and
+    have no seed are never shared.
 
     Parameters
     ----------
     X : table, shape (n_rows, n_columns)
-        pandas, Polars, Arrow, cuDF, NumPy, CuPy, SciPy's sparse, or a series of texts. It must not
-        be changed meanwhile.
+        A pandas, Polars, Arrow or cuDF table, a NumPy, CuPy or SciPy sparse matrix, or a series of
+        texts. Do not change it while the handle is in use.
     room_bytes : int, optional
-        What is made of it may hold as much, in each process; the least recently used goes first.
-        By default a quarter of the memory that is available, and of that of a GPU.
+        Memory for shared results in each process; the least recently used are dropped first. By
+        default, a quarter of the available memory, and of a GPU's.
 
     Returns
     -------
@@ -243,7 +243,7 @@ def shared(X: Table, *, room_bytes: int | None = None) -> SharedRows:
     Raises
     ------
     ConfigError
-        It is no such table, or the room is negative.
+        X has an unsupported type, or `room_bytes` is negative.
 
     Examples
     --------
@@ -260,8 +260,8 @@ def shared(X: Table, *, room_bytes: int | None = None) -> SharedRows:
     if isinstance(X, SharedRows):
         return X
     if frames.is_partitioned(X) or not hasattr(X, "shape"):
-        why = "has partitions" if frames.is_partitioned(X) else f"is a {type(X).__name__}"
+        why = "is partitioned" if frames.is_partitioned(X) else f"is a {type(X).__name__}"
         raise ConfigError(f"X {why}; pass a frame, an array, a sparse matrix or a series")
     if room_bytes is not None and room_bytes < 0:
-        raise ConfigError(f"room_bytes={room_bytes!r} is less than 0")
+        raise ConfigError(f"room_bytes={room_bytes!r} is negative; pass 0 or more")
     return SharedRows(SharedTable(X.tocsr() if frames.is_sparse(X) else X, room_bytes))

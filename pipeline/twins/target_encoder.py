@@ -208,7 +208,9 @@ def _folds(estimator: TargetEncoder, y: np.ndarray, kind: str) -> tuple[np.ndarr
     splitter = check_cv(estimator.cv, y, classifier=kind != "continuous", **options)
     n_folds, n_rows = splitter.n_splits, len(y)
     if n_folds > n_rows:
-        raise DataError(f"TargetEncoder: n_splits={n_folds} is more than the {n_rows} rows of X")
+        raise DataError(
+            f"TargetEncoder: n_splits={n_folds} is more than the {n_rows} rows of X; lower cv"
+        )
     folds = np.empty(n_rows, dtype=np.min_scalar_type(n_folds))
     try:
         for number, held_out in enumerate(splitter._iter_test_masks(y, y)):
