@@ -36,7 +36,7 @@ CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, {"sklearn.datasets.load_brea
 
 
 def prepare(home: Path, given: Path | None = None) -> Path:
-    """Make ``home/breast_cancer`` unless it is there, verify it, return its Parquet file."""
+    """Create ``home/breast_cancer`` if it is missing, verify it, and return its Parquet file."""
     return _store.prepare(home, CARD, build, given)
 
 

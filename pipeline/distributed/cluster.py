@@ -272,6 +272,7 @@ def _connect(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
     except (OSError, TimeoutError) as error:
         raise ClusterUnavailable(
             f"{where}: no scheduler with {wanted} worker(s) responded within "
-            f"{options.timeout:g} s; start `dask scheduler` and `dask worker` there (docs/cluster.md)"
+            f"{options.timeout:g} s; start `dask scheduler` and `dask worker` there "
+            "(docs/cluster.md)"
         ) from error
     return Cluster(client, options, f"the workers of {where}")

@@ -61,7 +61,7 @@ class Preflight:
     Examples
     --------
     >>> print(Preflight("streaming", 3_000_000_000, 2_000_000_000))
-    streaming: a fit needs about 3.0 GB, and 2.0 GB are free
+    streaming: a fit needs about 3.0 GB and 2.0 GB are free
     """
 
     how: How
@@ -71,7 +71,7 @@ class Preflight:
     def __str__(self) -> str:
         """Return it as a sentence."""
         need, free = (f"{size / 1e9:.1f} GB" for size in (self.need, self.free))
-        return f"{self.how}: a fit needs about {need}, and {free} are free"
+        return f"{self.how}: a fit needs about {need} and {free} are free"
 
 
 def preflight(path: str | Path, columns: Sequence[str], *, device: str = "cpu") -> Preflight:
@@ -151,10 +151,7 @@ def read(
             "rows after reading, or save the table as Parquet"
         )
     if partitioned.COPIES * advice.need > TABLES * advice.free:
-        raise DataError(
-            f"{path}: {advice}; save the table as Parquet, which is read in partitions if no "
-            "format is passed"
-        )
+        raise DataError(f"{path}: {advice}; to read it in partitions, use Parquet without a format")
     frame = to_frame(opened.read_values(path, format, names))
     return frames.to_device(frame[list(features)], device), frame[target].to_numpy()
 

@@ -80,13 +80,13 @@ def gather(X: Table, step: str) -> tuple[Any, str]:
     enough, sizes = fits(X)
     if not enough:
         why = (
-            f"it is fitted on all rows in one process, which needs {COPIES} times their memory: "
-            f"{sizes}"
+            f"it learns from all rows in one process: {sizes}, and {COPIES} times the rows are "
+            "needed"
         )
         suggestion = "use an XGBoost estimator, which trains on the workers, or fewer rows"
         raise Unsupported(Reason(step, why, suggestion))
     (whole,) = compute([X])
-    return whole, f"gathered into one process: {sizes}"
+    return whole, f"gathered to one process: {sizes}"
 
 
 def room(device: str) -> int:

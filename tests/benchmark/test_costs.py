@@ -71,5 +71,7 @@ def test_a_record_that_is_there_is_priced_without_a_run(tmp_path: Path) -> None:
     assert "At 4 USD an hour" in (folder / "report.md").read_text()
     before = (folder / "results.json").read_bytes()
     assert call(*words).code == 0
-    assert_one_message(call(*words, "--price", "1,20"), 2, "--price '1,20': write the price")
+    assert_one_message(
+        call(*words, "--price", "1,20"), 2, "--price '1,20': not a price above 0 with a currency"
+    )
     assert (folder / "results.json").read_bytes() == before

@@ -95,10 +95,22 @@ def test_nothing_outlives_the_process(number: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "options", "said"),
     [
-        ("locl", {}, "'locl' is not 'local', 'cuda' or tcp://HOST:PORT"),
-        ("local", {"worker": 2}, "has no option 'worker', but memory_limit"),
-        ("local", {"rmm_pool_size": 1}, "has no option 'rmm_pool_size'"),
-        ("cuda", {"protocol": "ucx"}, "has no option 'protocol', but memory_limit, retries"),
+        (
+            "locl",
+            {},
+            "unknown cluster 'locl'; did you mean 'local'? Or use local, cuda or tcp://HOST:PORT",
+        ),
+        (
+            "local",
+            {"worker": 2},
+            "unknown cluster option 'worker'; did you mean 'workers'? Choose from: memory_limit",
+        ),
+        ("local", {"rmm_pool_size": 1}, "unknown cluster option 'rmm_pool_size'"),
+        (
+            "cuda",
+            {"protocol": "ucx"},
+            "unknown cluster option 'protocol'; choose from: memory_limit, retries",
+        ),
         (
             "tcp://127.0.0.1:1",
             {"memory_limit": 1},

@@ -152,14 +152,14 @@ def test_unseen_categories() -> None:
     model = on_cpu().fit(TABLE, WORDS)
     assert set(model.predict(TABLE.assign(c1="new", c2="new"))) <= {"no", "yes"}
     strict = on_cpu(make_pipeline(OneHotEncoder(), LogisticRegression())).fit(TABLE[["c1"]], WORDS)
-    with pytest.raises(DataError, match="column 'c1' holds 'new', which was not there at fit"):
+    with pytest.raises(DataError, match="column 'c1' holds 'new', which no training row had"):
         strict.predict(pd.DataFrame({"c1": ["a", "new"]}))
 
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda y: y[:-1], f"y has {ROWS - 1} values and X has {ROWS} rows"),
+        (lambda y: y[:-1], f"y has {ROWS - 1} values, but X has {ROWS} rows"),
         (lambda y: pd.Series(y)[:-1], f"y has {ROWS - 1} values"),
         (lambda y: np.where(np.arange(ROWS) < 3, np.nan, 1.0), "y has 3 missing values"),
         (lambda y: pd.Series(y).mask(np.arange(ROWS) < 3), "y has 3 missing values; drop"),

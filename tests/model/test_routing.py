@@ -200,9 +200,9 @@ def test_without_routing_steps_are_named(estimator: Any, names: list[str]) -> No
 @pytest.mark.parametrize(
     ("weights", "said"),
     [
-        (WEIGHTS[:5], "5 values and X has 120 rows"),
+        (WEIGHTS[:5], "5 values, but X has 120 rows"),
         (np.c_[WEIGHTS, WEIGHTS], "2 dimension"),
-        (np.where(WEIGHTS > 1, np.nan, 1), "no finite number"),
+        (np.where(WEIGHTS > 1, np.nan, 1), "is not finite"),
         (["a"] * ROWS, "no numbers"),
     ],
 )

@@ -104,4 +104,4 @@ def test_nothing_heavy_is_imported() -> None:
 
 
 def test_a_program_that_hangs_is_killed() -> None:
-    assert doctor.try_program("while True: pass", timeout=0.3) == (True, "no answer in 0.3 s")
+    assert doctor.try_program("while True: pass", timeout=0.3) == (True, "no response within 0.3 s")

@@ -190,7 +190,7 @@ def test_values_outside_the_lists_are_refused_by_name(
 def test_columns_that_are_refused(encoder: Any, table: pd.DataFrame) -> None:
     mixed = pd.DataFrame({"mixed": pd.Series([1, "a", 2.5], dtype=object)})
     message = assert_both_refuse(encoder, mixed)
-    assert message.endswith(f"in {type(encoder).__name__}, the columns ['mixed']")
+    assert message.endswith(f"raised by {type(encoder).__name__} for the columns ['mixed']")
     assert "['float', 'int', 'str']" in message
     message = assert_both_refuse(encoder, table.assign(f=np.inf))
     assert message.startswith("column 'f' holds infinite values")

@@ -70,7 +70,7 @@ BAD_TARGETS: list[tuple[Any, np.ndarray]] = [
 @pytest.mark.parametrize(("score", "y"), BAD_TARGETS)
 def test_targets_that_sklearn_refuses(score: Any, y: np.ndarray) -> None:
     message = assert_both_refuse(SelectKBest(score, k=1), numbers(), y)
-    assert "\nin SelectKBest, the columns ['a', " in message
+    assert "\nraised by SelectKBest for the columns ['a', " in message
 
 
 @pytest.mark.parametrize("n_blocks", one_in(2, [1, 2, 7, 64]))
@@ -102,7 +102,7 @@ def test_variance_beside_a_large_offset() -> None:
 def test_no_column_left_names_the_way_out() -> None:
     assert assert_both_refuse(VarianceThreshold(), numbers()[["constant"]]) == (
         "No feature in X meets the variance threshold 0.00000; "
-        "lower the threshold, or leave the step out"
+        "lower the threshold, or remove the step"
     )
     assert_both_refuse(VarianceThreshold(), numbers()[:1])
 
