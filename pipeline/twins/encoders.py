@@ -146,7 +146,7 @@ class EncoderTwin(Twin[list[CategorySums]]):
         except ValueError as error:
             # Of the distinct values of the table; of the rows it may say something else.
             names = [self.name(j) for j in range(len(stats))]
-            where = f"raised by {type(encoder).__name__} for the columns {names}"
+            where = f"in {type(encoder).__name__}, the columns {names}"
             raise in_words_of(error, DataError(where)) from error
         self.fitted = encoder
         self.prepare()
@@ -182,7 +182,7 @@ class EncoderTwin(Twin[list[CategorySums]]):
         missing = code < 0 or code == len(column.values)
         value = "a missing value" if missing else repr(column.values.tolist()[code])
         return DataError(
-            f"column {self.name(j)!r} holds {value}, which no training row had "
+            f"column {self.name(j)!r} holds {value}, which is not a fitted category "
             f"({type(self.estimator).__name__} has handle_unknown='error'); clean the "
             "column, or set handle_unknown to accept unknown values"
         )

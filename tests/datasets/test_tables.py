@@ -118,7 +118,7 @@ COLUMNS = {
     ("values", "told"),
     [
         ({"c": ["a"], "x": np.array([300])}, "column x: .*300"),
-        ({"c": ["a"], "y": np.array([3])}, "differ: x, y"),
+        ({"c": ["a"], "y": np.array([3])}, "differ from those declared: x, y"),
     ],
 )
 def test_conform_refuses_what_is_not_as_declared(values: dict[str, Any], told: str) -> None:

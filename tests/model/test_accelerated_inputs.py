@@ -152,7 +152,7 @@ def test_unseen_categories() -> None:
     model = on_cpu().fit(TABLE, WORDS)
     assert set(model.predict(TABLE.assign(c1="new", c2="new"))) <= {"no", "yes"}
     strict = on_cpu(make_pipeline(OneHotEncoder(), LogisticRegression())).fit(TABLE[["c1"]], WORDS)
-    with pytest.raises(DataError, match="column 'c1' holds 'new', which no training row had"):
+    with pytest.raises(DataError, match="column 'c1' holds 'new', which is not a fitted category"):
         strict.predict(pd.DataFrame({"c1": ["a", "new"]}))
 
 

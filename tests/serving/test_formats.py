@@ -57,7 +57,7 @@ CHANGES: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "other steps": (
         lambda state: state["steps"][0].__setitem__(0, "scaler"),
-        r"the steps of the state, \['scaler', 'logisticregression'\], are not those of the "
+        r"the steps of the state, \['scaler', 'logisticregression'\], differ from those of the "
         r"estimator, \['columntransformer', 'logisticregression'\]",
     ),
     "another kind of step": (

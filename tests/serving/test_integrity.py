@@ -87,7 +87,7 @@ def test_files_that_are_lost_cut_linked_or_added_are_found(folder: Path, tmp_pat
     (folder / "extra").unlink()
     part = folder / "model.skops"
     part.rename(tmp_path / "elsewhere")
-    refused(r"missing \['model\.skops'\]")
+    refused(r"missing files \['model\.skops'\]")
     part.symlink_to(tmp_path / "elsewhere")
     refused("not a regular file")
     part.unlink()

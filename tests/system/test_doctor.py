@@ -44,8 +44,16 @@ FIX = "make clean-venv setup GPU=cpu"
         (CPU, "cpu", []),
         (CU13, "cu13", []),
         ({"xgboost-cpu": "3.2.0"}, "cpu", [("numpy is not installed", FIX)]),
-        ({**CPU, "numpy": "2.5.0"}, "cpu", [("numpy is 2.5.0, wanted <2.5,>=2.0", FIX)]),
-        ({"numpy": "2.5.0"}, "", [("numpy is 2.5.0, wanted <2.5,>=2.0", FIX.partition(" GPU")[0])]),
+        (
+            {**CPU, "numpy": "2.5.0"},
+            "cpu",
+            [("numpy 2.5.0 is installed, but <2.5,>=2.0 is required", FIX)],
+        ),
+        (
+            {"numpy": "2.5.0"},
+            "",
+            [("numpy 2.5.0 is installed, but <2.5,>=2.0 is required", FIX.partition(" GPU")[0])],
+        ),
     ],
 )
 def test_missing_packages_and_versions_out_of_bounds_are_errors(versions, extra, expected) -> None:

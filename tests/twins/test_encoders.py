@@ -161,7 +161,7 @@ def test_unknown_values_are_refused_by_name(
     program = assert_parity(encoder, table)
     new = table[:5].copy()
     new.loc[3, column] = value
-    with pytest.raises(DataError, match=f"column '{column}' holds {shown}, which was not there"):
+    with pytest.raises(DataError, match=f"column '{column}' holds {shown}, which is not a fitted"):
         program.transform(new)
     with quiet(), pytest.raises(ValueError, match="Found unknown categories"):
         program.to_sklearn().transform(new)
@@ -190,7 +190,7 @@ def test_values_outside_the_lists_are_refused_by_name(
 def test_columns_that_are_refused(encoder: Any, table: pd.DataFrame) -> None:
     mixed = pd.DataFrame({"mixed": pd.Series([1, "a", 2.5], dtype=object)})
     message = assert_both_refuse(encoder, mixed)
-    assert message.endswith(f"raised by {type(encoder).__name__} for the columns ['mixed']")
+    assert message.endswith(f"in {type(encoder).__name__}, the columns ['mixed']")
     assert "['float', 'int', 'str']" in message
     message = assert_both_refuse(encoder, table.assign(f=np.inf))
     assert message.startswith("column 'f' holds infinite values")

@@ -238,7 +238,7 @@ REFUSED: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("estimator", "said"), REFUSED, ids=plain)
 def test_bad_parameters_are_refused_in_the_words_of_sklearn(estimator: Any, said: str) -> None:
     message = assert_both_refuse(estimator, numbers(), target(estimator))
-    where = f"\nraised by {type(estimator).__name__} for the columns ['a', 'b', 'c'"
+    where = f"\nin {type(estimator).__name__}, the columns ['a', 'b', 'c'"
     assert message.startswith("estimator: The ") or where in message
     assert said in message
 
