@@ -66,10 +66,7 @@ def _recipe(
 ) -> synthetic.Recipe:
     """Return the recipe that the options ask for."""
     if options and names != [synthetic.NAME]:
-        parser.error(
-            f"--{', --'.join(options)}: only {synthetic.NAME} has this; omit it, or name only "
-            f"{synthetic.NAME}"
-        )
+        parser.error(f"--{', --'.join(options)}: an option of {synthetic.NAME} alone; omit it")
     try:
         return synthetic.Recipe(**options)
     except ValueError as error:

@@ -114,7 +114,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(unknown("kind", self.kind, KINDS))
+            raise ValueError(f"kind: {unknown('kind', self.kind, KINDS)}")
         _within("rows", self.rows, LEAST_ROWS, 10**12)
         _within("columns", self.columns, 1, 10_000)
         _within("seed", self.seed, 0, 2**64 - 1)

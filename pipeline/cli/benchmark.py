@@ -68,7 +68,10 @@ _measuring = several(
 @common_options
 @_measuring
 def compare(task: str, out: Path | None, **options: Any) -> None:
-    """Measure TASK in plain scikit-learn, on the CPU and on the GPU; keep results.json."""
+    """Measure TASK in plain scikit-learn, on the CPU and on the GPU.
+
+    The record is results.json.
+    """
     _compare(task, out, **options)
 
 
@@ -106,7 +109,10 @@ def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> 
 @click.option("--from-results", is_flag=True, help="Only write the page again, from tuning.json.")
 @on_cluster
 def tune(task: str, out: Path | None, resume: bool, from_results: bool, **options: Any) -> None:
-    """Search for the parameters of TASK's pipelines; compare the best with the defaults."""
+    """Tune TASK's pipelines, and compare the best with the defaults.
+
+    The best parameters are searched on folds of the training rows.
+    """
     from pipeline.benchmark.record.tuning_record import TUNING_FILE, load_tuning
     from pipeline.benchmark.report.tuning_page import render_tuning, tuning_lines
     from pipeline.benchmark.tune import TunedBatch, publish_tuning

@@ -82,7 +82,10 @@ def run_(
     task: str, out: Path | None, cluster: str | None, workers: int | None,
     checkpoint: Path | None, **options: Any,
 ) -> None:  # fmt: skip
-    """Train and evaluate each pipeline of TASK once; keep models and predictions."""
+    """Train and evaluate each pipeline of TASK once.
+
+    Models and predictions are kept.
+    """
     from pipeline.benchmark.judge.verdict import every_caution, in_terminal
     from pipeline.benchmark.single import PredictedBatch
     from pipeline.distributed.cluster import optional_cluster
@@ -124,7 +127,10 @@ for _command in (compare, report_, tune, gallery):
 def predict(
     model: str, source: str, target: str, cluster: str | None, workers: int | None, **options: Any
 ) -> None:
-    """Predict the rows of IN (CSV, Parquet, …) with a saved MODEL, into OUT (.csv, .parquet, …)."""
+    """Predict the rows of IN with a saved MODEL, and write OUT.
+
+    IN is CSV, Parquet, …, and OUT ends in .csv or .parquet.
+    """
     from pipeline.distributed.cluster import optional_cluster
     from pipeline.serving.predict import PredictionJob, batches, run_job
     from pipeline.system.progress import progress
@@ -153,7 +159,7 @@ def predict(
 )
 @generated
 def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
-    """Fetch, convert and verify the data of TASK."""
+    """Download, convert and verify the data of TASK."""
     import logging
 
     from pipeline.task.task import load
@@ -181,7 +187,10 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
 @click.option("--force", is_flag=True, help="Overwrite a task of this name that new-task created.")
 @data_home
 def new_task_(file: Path, target: str, home: Path, dates: str, **options: Any) -> None:
-    """Create a task for your own table: predict TARGET, a column of FILE."""
+    """Create a task for your own table.
+
+    It predicts TARGET, a column of FILE.
+    """
     from pipeline.benchmark.api import new_task
 
     orders = {"": None, "day-first": True, "month-first": False}
@@ -210,7 +219,10 @@ def list_() -> None:
 @commands.command()
 @click.argument("folders", nargs=-1, type=path, metavar="[FOLDER]...")
 def models(folders: tuple[Path, ...]) -> None:
-    """List the saved models in each FOLDER; by default in runs and reports."""
+    """List the saved models in each FOLDER.
+
+    By default, these are runs and reports.
+    """
     from pipeline.cli.models import model_lines
 
     where = folders or (Path("runs"), Path("reports"))
@@ -224,7 +236,10 @@ def models(folders: tuple[Path, ...]) -> None:
 @pipelines
 @click.option("--json", is_flag=True, help="Print JSON.")
 def explain_(task: str, device: str, pipelines: str, json: bool) -> None:
-    """Show where each step of TASK's pipelines would run, and why; run nothing."""
+    """Show where each step of TASK's pipelines would run, and why.
+
+    Nothing is run.
+    """
     from json import dumps
 
     from pipeline.compile.explain import explain

@@ -130,7 +130,7 @@ def test_what_takes_none_is_given_a_matrix_that_the_log_tells_of_where_there_is_
         told = {entry.why for entry in model.execution_log_.entries if entry.call == DENSIFY}
         assert told == {f"{why}: {DENSE.nbytes // 2:,} bytes"}
     monkeypatch.setattr(partitioned, "room", lambda device: DENSE.nbytes - 1)
-    sizes = f"120 rows of 5 columns are {DENSE.nbytes // 2:,} bytes, .* {DENSE.nbytes - 1:,} are"
+    sizes = f"120 rows of 5 columns take {DENSE.nbytes // 2:,} bytes, .* {DENSE.nbytes - 1:,} bytes"
     with pytest.raises(Unsupported, match=sizes):
         clone(learning).fit(X, Y)
     model = clone(learning).set_params(fallback=True, dtype="float64").fit(X, Y)

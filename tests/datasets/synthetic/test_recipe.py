@@ -11,7 +11,7 @@ from datasets.synthetic import Recipe, prepare, rows
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"kind": "bin"}, "unknown kind 'bin'; did you mean 'binary'"),
+        ({"kind": "bin"}, "kind: unknown kind 'bin'; did you mean 'binary'"),
         ({"rows": 99}, "rows: 99 is invalid; pass an integer from 100"),
         ({"columns": 0}, "columns: 0"),
         ({"seed": -1}, "seed: -1"),
@@ -54,7 +54,7 @@ def test_the_command_prints_the_file(tmp_path, capsys) -> None:
     [
         (["synthetic", "--rows", "1.5"], "'1.5' is not an integer; pass"),
         (["synthetic", "--rows", "5"], "--rows: 5 is invalid; pass an integer from 100"),
-        (["flights", "--rows", "1e6"], "--rows: only synthetic has this; omit it"),
+        (["flights", "--rows", "1e6"], "--rows: an option of synthetic alone; omit it"),
         ([], "the following arguments are required"),
     ],
 )
