@@ -1,4 +1,4 @@
-"""From raw files to the table that a dataset publishes, with nothing guessed.
+"""From raw files to the table that a dataset publishes, without guesses.
 
 Columns have declared types, joins cannot change the number of rows, and the same input gives
 the same table everywhere.

@@ -1,7 +1,6 @@
 """Errors of the preparation of a dataset, each with its exit code.
 
-The codes follow ``sysexits.h``, as those of the pipeline do; any caller may use
-the `exit_code` of whatever it catches.
+The codes follow ``sysexits.h``, as those of the pipeline do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The rows of a generated table: its columns, and the target that they tell of.
+"""The rows of a generated table: its columns, and the target that depends on them.
 
-A column's effect is a function of the value that is seen, 0 where it is missing. The effects of
-the informative columns add up to a signal; what the target adds to it is drawn anew for every
+A column's effect is a function of the visible value, and 0 if it is missing. The effects of the
+informative columns add up to a signal; the noise of the target is drawn independently for every
 row, so no model can do better than one that knows the signal.
 """
 

@@ -1,10 +1,10 @@
 """A block: some rows of some columns, in the form that the next transformer works on.
 
-`Numbers` is a matrix with NaN for missing; `Categories` is codes beside their
-distinct values; `Dates` is points in time; `Indicators` is the positions of the
-ones in a one-hot matrix, kept unexpanded until it is written; `Sparse` is rows of
-a sparse matrix; `Objects` is what scikit-learn's own transformer made on the host;
-`Joined` is blocks side by side; `Unread` is columns of the table that nothing has read yet.
+`Numbers` is a matrix with NaN for missing; `Categories` is codes and their distinct values;
+`Dates` is points in time; `Indicators` is the positions of the ones in a one-hot matrix,
+which is not expanded before it is written; `Sparse` is rows of a sparse matrix; `Objects` is
+the output of scikit-learn's own transformer on the host; `Joined` is blocks side by side;
+`Unread` is columns of the table that nothing has read yet.
 """
 
 from __future__ import annotations

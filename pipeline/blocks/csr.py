@@ -1,7 +1,7 @@
 """Blocks as compressed rows of SciPy or, on a GPU, of CuPy.
 
-On a GPU the cells are counted first, and then written where they belong, so that no block is
-waited for, and no rows are held twice. The ones of a one-hot matrix go from their positions into
+On a GPU, the values are counted first and then written to their places, so that nothing waits for a
+block and no rows are held twice. The ones of a one-hot matrix go directly from their positions into
 the indices, and are never expanded.
 """
 

@@ -1,4 +1,4 @@
-"""`cluster`: workers on this machine's cores or GPUs, or those of a scheduler somewhere else."""
+"""`cluster`: workers on this machine's cores or GPUs, or those of a scheduler elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work handed out to the workers of a cluster piece by piece, and taken back in order."""
+"""Work that is sent to the workers of a cluster piece by piece, with results in order."""
 
 from __future__ import annotations
 

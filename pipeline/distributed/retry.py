@@ -1,6 +1,6 @@
-"""Work on a cluster that loses workers: an error that says so, in time, and no waiting for ever.
+"""Work on a cluster that loses workers: a clear error in time instead of waiting forever.
 
-Dask itself does the tasks of a lost worker again, `ClusterOptions.retries` times.
+Dask itself repeats the tasks of a lost worker, `ClusterOptions.retries` times.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""CSV files: one set of rules for what their cells stand for, whoever reads them.
+"""CSV files: one set of rules for how their values are read, whoever reads them.
 
-Arrow cuts a file into cells of text, and refuses rows of another length. The type of a column is
-found from all of its cells: the one that `pandas.read_csv` finds, and dates where all are written
-as such. So a file has the same values in training, in prediction and as a new task.
+Arrow splits a file into fields of text, and rejects rows of another length. The type of a column
+depends on all of its fields: it is the type that `pandas.read_csv` detects, or dates if all are
+written as dates. So a file has the same values in training, in prediction and as a new task.
 """
 
 from __future__ import annotations

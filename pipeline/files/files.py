@@ -1,6 +1,6 @@
-"""Which files a table is in, what kind they are of, and the errors that name them.
+"""Which files a table is in, which formats they have, and the errors that name them.
 
-Files of text are UTF-8, however they are encoded and compressed.
+Text files are read as UTF-8, however they are encoded and compressed.
 """
 
 from __future__ import annotations

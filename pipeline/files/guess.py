@@ -1,7 +1,7 @@
-"""Guesses of what the cells of a table stand for, as formats that one can read and change.
+"""Guesses of how the values of a table are written, as formats that users can read and change.
 
-Each column is judged by all of its distinct cells. What the rules of `pandas.read_csv` read well
-needs no format; each guess is told in a sentence. What no notation fits stays text.
+Each column is examined by all of its distinct values. A column that the rules of `pandas.read_csv`
+read well needs no format; each guess is reported in a sentence. What fits no notation stays text.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The notations of values in cells of text, and how cells in them are read.
+"""How values are written in text, and how such text is read.
 
-What can be told of each distinct cell is told once, by pandas and Arrow, however often it occurs.
+Each distinct text is read once, by pandas and Arrow, however often it occurs.
 """
 
 from __future__ import annotations

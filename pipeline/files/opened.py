@@ -1,4 +1,4 @@
-"""Sources of all kinds, opened; their columns as values, of all rows or some at a time."""
+"""Opened sources of all kinds, and their columns as values, of all rows or of some at a time."""
 
 from __future__ import annotations
 

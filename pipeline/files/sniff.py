@@ -1,4 +1,4 @@
-"""How a table is written, guessed from the table: its format, and what was guessed in words."""
+"""How a table is written, guessed from the table: its format, and the guesses in words."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How the text in a table is read as values, in a form that you can read and change.
+"""How the text in a table is read as values, in a form that users can read and change.
 
-Tasks and saved models store it, so that later files are read as the first one was. Columns that
-are not named are read by the rules of `pandas.read_csv`, see `pipeline.files.csv`.
+Tasks and saved models store it, so that later files are read in the same way as the first one.
+Columns that are not named are read by the rules of `pandas.read_csv`; see `pipeline.files.csv`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A column of cells of text as guesses look at it, what it is thought to be, and what is said."""
+"""A column of text as the guesses see it, the guess for it, and the notes about it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The one list of types that a model file may hold, and skops files that are held to it.
+"""The one list of types that a model file may contain, and skops files that are checked by it.
 
 skops trusts scikit-learn's public estimators, the types of NumPy and the ufuncs of NumPy and SciPy
-without being asked. What a file names beyond that is compared with `TRUSTED` before anything of
-it is imported or created. Creating an object of a listed type only stores its state.
+by itself. All other types in a file are compared with `TRUSTED` before anything of it is imported
+or created. Creating an object of a listed type only stores its state.
 """
 
 from __future__ import annotations

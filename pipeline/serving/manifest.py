@@ -1,7 +1,7 @@
-"""The manifest of a model folder, and the check that all of the folder is what was saved.
+"""The manifest of a model folder, and the check that the folder is unchanged since it was saved.
 
 The hash of every file is compared with ``SHA256SUMS``, which `sha256sum --check` reads as well,
-before any parser sees a byte. What was checked is what is parsed: each file is read once.
+before any parser sees a byte. Each file is read once, so the bytes checked are the bytes parsed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What predictions are written as, by the name of their file: Parquet or CSV."""
+"""The format of predictions, by the name of their file: Parquet or CSV."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""``model.skops`` and ``state.json``: a fitted model but for boosters.
+"""``model.skops`` and ``state.json``: a fitted model without its boosters.
 
-The first holds the estimators, and what else is of Python: names of columns, and the classes. The
-second holds what has a type that can be checked before it is used.
+The first holds the estimators and other Python objects: names of columns, and the classes. The
+second holds values whose types can be checked before they are used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Between the steps of a fitted plan and what a model folder holds of them.
+"""Conversion between the steps of a fitted plan and the files of a model folder.
 
-A step is kept as the fitted scikit-learn estimator that it lifts to, a booster of XGBoost as its
-own file. What scikit-learn's objects do not hold is stored beside it.
+A step is saved as the fitted scikit-learn estimator that it lifts to; a booster of XGBoost has its
+own file. What scikit-learn's objects do not hold is stored beside them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Publishing a folder of results: all of it, or nothing.
 
-Results are written into a hidden sibling, flushed to disk, and exchanged with
-the final folder in one step. A killed run leaves the old results, or the new
-ones; what it left behind is removed by the next run.
+Results are written into a hidden folder beside the final one, flushed to disk, and exchanged
+with it in one step. A killed run leaves the old results or the new ones; the next run removes
+what it left behind.
 """
 
 from __future__ import annotations

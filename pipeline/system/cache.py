@@ -1,4 +1,4 @@
-"""Values that are made once and kept for whoever asks next, within a number of bytes."""
+"""Values that are computed once and kept for the next use, up to a number of bytes."""
 
 from __future__ import annotations
 

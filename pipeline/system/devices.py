@@ -1,4 +1,4 @@
-"""From what the user asks for to the device that will be used, and why."""
+"""The device that is used for a request, and why."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What this machine has, what is wrong with the environment, and how to fix it.
 
-Imports none of the packages it judges, so that it answers at once and also
-where they are broken.
+It imports none of the packages that it checks, so it is fast and also works where they
+are broken.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a run takes of the GPU: time, memory and energy.
+"""The time, memory and energy that a run takes on the GPU.
 
-What cannot be read is named with the reason, never guessed.
+What cannot be read is reported with the reason, never guessed.
 """
 
 from __future__ import annotations

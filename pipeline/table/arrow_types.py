@@ -1,4 +1,4 @@
-"""Tables of Arrow: made of other libraries' frames, and what their types hold."""
+"""Arrow tables: how other libraries' frames become one, and what their types hold."""
 
 from __future__ import annotations
 

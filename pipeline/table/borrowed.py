@@ -1,4 +1,4 @@
-"""What is fitted in place of the user's estimators, which are not changed."""
+"""Copies that are fitted in place of the user's estimators, which stay unchanged."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Tables of every library, converted to a frame or a matrix without Python objects.
 
-The columns hold numbers, booleans, text, categories, dates or durations. A column of Python
-objects of several types, or of a type that no step takes, stays as it is, for it may not be
-used; `pipeline.table.schema` refuses it where it is. For steps on the host all objects stay what
-they are to scikit-learn.
+The columns hold numbers, booleans, text, categories, dates or durations. A column that mixes types,
+or holds a type that no step supports, is kept as it is, because it may not be used;
+`pipeline.table.schema` rejects it if it is. For steps on the host, all objects stay what they are
+to scikit-learn.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Dates and durations as whole numbers, and the clocks of time zones, the same on every device.
+"""Dates and durations as integers, and the clocks of time zones, the same on every device.
 
-The libraries' own `tz_convert` disagree far from today: cuDF looks times up in a table that is not
-in order after the last change in the system's files (2037), and PyArrow knows no daylight saving
-time there. The table here is read off pandas, which follows the rules of `zoneinfo` for all years.
+The libraries' own `tz_convert` disagree for distant dates: cuDF uses a table that is not in order
+after the last change in the system's files (2037), and PyArrow applies no daylight saving time
+there. The table here comes from pandas, which follows the rules of `zoneinfo` for all years.
 """
 
 from __future__ import annotations

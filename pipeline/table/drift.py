@@ -1,7 +1,7 @@
-"""What the columns held at fit, and how other rows differ: ranges, missing and unseen values.
+"""How other rows differ from the training rows: ranges, missing values and unseen values.
 
-A `ColumnProfile` is learnt from the training rows. `Difference` counts other rows against it,
-batch by batch, so any number of rows takes the same memory.
+A `ColumnProfile` describes the training rows. A `Difference` counts other rows against it, batch by
+batch, so any number of rows takes the same memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Columns as codes: integers beside the distinct values that they stand for, -1 for missing.
+"""Columns as codes: integers that point to the distinct values, and -1 for missing values.
 
-Text gets its codes from Arrow, without a Python object a row.
+Text gets its codes from Arrow, without a Python object per row.
 """
 
 from __future__ import annotations

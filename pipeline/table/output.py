@@ -1,4 +1,4 @@
-"""Frames that are made: of a matrix, of its names, of what scikit-learn's `set_output` asks for."""
+"""Output as frames: from a matrix and its names, as `set_output` of scikit-learn asks for it."""
 
 from __future__ import annotations
 

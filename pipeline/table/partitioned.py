@@ -1,4 +1,4 @@
-"""Rows of partitions, or of a sparse matrix, as one table where they fit in memory."""
+"""Rows of partitions, or of a sparse matrix, as one table if they fit in memory."""
 
 from __future__ import annotations
 

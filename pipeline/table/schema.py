@@ -1,7 +1,7 @@
-"""The columns a model was fitted on, and the one policy for tables that differ.
+"""The columns that a model was fitted on, and the one policy for tables that differ.
 
-It is applied before a table goes to a device, and looks at types alone: values are read only to
-word an error.
+It is applied before a table is copied to a device. It looks at types only; values are read only for
+the text of an error.
 """
 
 from __future__ import annotations

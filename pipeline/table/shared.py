@@ -1,4 +1,4 @@
-"""Rows of a table as a list of their positions, so that fits on the same rows are known as such."""
+"""Rows of a table as a list of their positions, so that fits on the same rows are recognized."""
 
 from __future__ import annotations
 

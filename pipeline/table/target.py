@@ -1,4 +1,4 @@
-"""The target: as long as the table, whole, and of as many classes as the model answers for."""
+"""The target: as long as the table, without missing values, and with enough classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoders: categories are tallied on blocks of codes, then looked up.
+"""Encoders: categories are counted on blocks of codes, then looked up.
 
 Every encoder is a look-up: the dictionary of a block is translated on the host, once
 per dictionary, and every row is one gather on the device. One-hot columns are kept as the

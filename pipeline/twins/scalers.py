@@ -1,7 +1,7 @@
 """Scalers of columns and rows.
 
 `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` and `RobustScaler` learn a statistic of each
-column; `Normalizer` and `Binarizer` learn nothing, and only check what they are given.
+column; `Normalizer` and `Binarizer` learn nothing, and only check their input.
 """
 
 from __future__ import annotations
