@@ -225,12 +225,12 @@ def in_both_words(refused: Refused) -> Iterator[None]:
     """
     try:
         yield
-    except Warning as told:  # where warnings are errors
-        raise refused from told
+    except Warning as warning:  # where warnings are errors
+        raise refused from warning
     except Exception as theirs:
         ours = isinstance(theirs, PipelineError) and not isinstance(theirs, Refused)
         if ours or not isinstance(theirs, AttributeError | LookupError | TypeError | ValueError):
-            theirs.add_note(str(refused))  # a fault, or what no other way would mend
+            theirs.add_note(str(refused))  # a fault, or nothing else would avoid it
             raise
         raise in_words_of(theirs, refused) from theirs
 

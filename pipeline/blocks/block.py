@@ -99,7 +99,7 @@ class Categories:
         return int(self.columns[0].codes.shape[0])
 
     def write(self, out: Array, start: int = 0) -> None:
-        """Refuse: only an encoder gives categories a place in a matrix."""
+        """Raise an error: only an encoder turns categories into numbers."""
         raise ConfigError(
             "a step that needs numbers gets categories; put OneHotEncoder, OrdinalEncoder or "
             "TargetEncoder before it"
@@ -139,7 +139,7 @@ class Dates(Matrix):
     """Points in time: nanoseconds since 1970, or `MISSING`."""
 
     def write(self, out: Array, start: int = 0) -> None:
-        """Refuse: only a transformer of dates makes numbers of them."""
+        """Raise an error: only a transformer of dates turns them into numbers."""
         raise ConfigError("a step that needs numbers gets dates; put CalendarFeatures before it")
 
 
@@ -155,7 +155,7 @@ class Unread:
         return len(self.names)
 
     def write(self, out: Array, start: int = 0) -> None:
-        """Refuse: they have to be read first, by `as_read`."""
+        """Raise an error: they must be read first, by `as_read`."""
         raise RuntimeError(f"the columns {list(self.names)} were not read as numbers")
 
 

@@ -190,7 +190,7 @@ def _check_options(where: str, options: Params) -> tuple[str, ClusterOptions]:
 
 
 def _check_main_guard() -> None:
-    """Refuse a script that each worker, which imports it, would run again."""
+    """Reject a script that each worker, which imports it, would run again."""
     file = Path(str(getattr(sys.modules["__main__"], "__file__", "")))
     if file.is_file() and "__name__" not in file.read_text("utf-8", "replace"):
         raise ConfigError(

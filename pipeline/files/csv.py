@@ -235,7 +235,7 @@ class CsvSource(Source):
             yield from enumerate(row.cells for row in rows)
 
     def _check_quotes(self) -> None:
-        """Refuse a quote that is open at the end: all after it would be one cell."""
+        """Reject a quote that is open at the end: all after it would be one cell."""
         if self.text.quotes % 2 == 0:
             return  # An odd number of them may yet be inches.
         ((row, last),) = deque(self._rows("\n", _END), maxlen=1)

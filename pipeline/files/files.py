@@ -83,13 +83,13 @@ def reading(
 
 
 def check_different(path: Path, names: Sequence[str], way: str = RENAME) -> None:
-    """Refuse a file with two columns of one name."""
+    """Reject a file with two columns of one name."""
     if twice := sorted(name for name, count in Counter(names).items() if count > 1):
         raise DataError(f"{path}: several columns have the same name: {twice}; {way}")
 
 
 def check_columns(path: Path, names: Sequence[str], wanted: Sequence[str]) -> None:
-    """Refuse a file that lacks a column, or has two of this name."""
+    """Reject a file that lacks a column, or has two of this name."""
     counts = Counter(names)
     if lost := [name for name in wanted if counts[name] != 1]:
         close = get_close_matches(lost[0], names, n=1)
@@ -141,7 +141,7 @@ def digest(path: Path) -> str:
 
 
 def container_of(path: Path) -> Container:
-    """Return what a file holds, once it is not compressed; refuse what is not read here."""
+    """Return what a file holds, once it is not compressed; reject what is not read here."""
     with reading(path):
         head, end = _read_head(path), ending(path)
     mark = _marked(head)

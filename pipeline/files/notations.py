@@ -203,7 +203,7 @@ def read_cells(
 def _refuse(
     cells: Cells, strays: pa.Array, format: Typed, where: str, row: int, quiet: float
 ) -> None:
-    """Refuse cells that do not fit; where they are to be missing, warn of more than a share."""
+    """Reject cells that do not fit; where they are to be missing, warn of more than a share."""
     found = pc.is_in(cells, value_set=strays)
     at, n = pc.index(found, True).as_py(), pc.sum(found).as_py()
     value, noun, name = cells[at].as_py(), NOUNS[type(format)], type(format).__name__

@@ -80,7 +80,7 @@ def sniff(
 
 
 def _check_alike(files: Sequence[CsvSource]) -> None:
-    """Refuse a folder of CSV files that are written in two ways, and name two of them."""
+    """Reject a folder of CSV files that are written in two ways, and name two of them."""
     first, *others = files
     marks = decimals_of(first.table(first.names)) if others else {}
     for file in others:

@@ -18,7 +18,7 @@ class _Struct(
     frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True,
     forbid_unknown_fields=True,
 ):  # fmt: skip
-    """What can be written as JSON and as a Python expression."""
+    """A structure that can be written as JSON and as a Python expression."""
 
 
 class _Typed(_Struct, frozen=True, kw_only=True):

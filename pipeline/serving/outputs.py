@@ -36,7 +36,7 @@ def is_csv(target: Path) -> bool:
 
 
 def _cell_type(target: Path, column: pa.Field) -> pa.DataType:
-    """Return what the cells of a column are as text; lists, bytes and the like are refused."""
+    """Return what the cells of a column are as text; lists, bytes and the like are rejected."""
     kind = decoded_type(column.type)
     if pa.types.is_nested(kind) or "binary" in str(kind):
         raise ConfigError(

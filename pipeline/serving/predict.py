@@ -49,13 +49,13 @@ FILED: Final = "files store dense rows (a lower --rows needs less memory)"
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """About the predictions: in the metadata of their file, and beside it."""
+    """The record of predictions, in the metadata of their file and in a file beside it."""
 
     schema: Literal["pipeline.prediction/4"]
     created: str
     model: str
     model_sha256: str
-    """Of the model's list of sums, and so of all of it."""
+    """Of the model's list of checksums, and so of all of the model."""
     input: str
     rows: int
     method: str
@@ -67,14 +67,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     not_read: list[str]
     """Columns of the input that the model was not fitted on."""
     columns: list[Difference]
-    """Empty where the model was fitted without ``profile=True``."""
+    """Empty if the model was fitted without ``profile=True``."""
     cluster: str
-    """Whose workers predicted; empty where it was this process."""
+    """The cluster whose workers predicted; empty if this process did."""
     output: str
     """The file of the predictions."""
     output_columns: list[str]
     cautions: list[str]
-    """How the rows are unlike those of the fit, as far as that is known."""
+    """How the rows differ from the training rows, as far as is known."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def predict_file(
 
 
 def run_job(job: PredictionJob, say: Say) -> Record:
-    """Write the predictions and their record; `predict_file` says what is raised."""
+    """Write the predictions and their record; `predict_file` documents the errors."""
     job.check()
     target = job.target.resolve()
     if target.is_dir():

@@ -154,7 +154,7 @@ def without_memory(estimator: BaseEstimator) -> BaseEstimator:
 
 
 def check_keys(estimator: BaseEstimator) -> None:
-    """Refuse parameters that are mappings of which skops would not keep the keys.
+    """Reject parameters that are mappings of which skops would not keep the keys.
 
     Raises
     ------

@@ -262,7 +262,7 @@ def missing_dates(name: Name) -> DataError:
 
 
 def as_floats(values: np.ndarray, name: Name) -> np.ndarray:
-    """Return distinct numbers as float64; refuse integers that would become one number."""
+    """Return distinct numbers as float64; reject integers that would become one number."""
     floats = values.astype("float64")
     order = np.argsort(floats, kind="stable")
     same = np.flatnonzero(np.diff(floats[order]) == 0)

@@ -1,4 +1,4 @@
-"""The only place that knows pandas from cuDF and NumPy from CuPy.
+"""The only place that distinguishes pandas from cuDF and NumPy from CuPy.
 
 A library is recognised by the name of the module that defines an object's type, so nothing is
 imported to find out. Everything else works on arrays: numbers with NaN for missing, or the codes
@@ -155,7 +155,7 @@ def at(X: Table, rows: np.ndarray | slice) -> Any:
 
 
 def no_numbers(name: Name, dtype: DType) -> DataError:
-    """Return the error for a column that holds no numbers where they are needed.
+    """Return the error for a column that must hold numbers and does not.
 
     >>> str(no_numbers("gap", np.dtype("timedelta64[s]")))[:59]
     "column 'gap' holds timedelta64[s] values, but numbers are n"
@@ -184,7 +184,7 @@ def infinite_numbers(name: Name, infinite: Array) -> DataError:
 
 
 def numbers(X: Table, name: Name) -> Any:
-    """Return a numeric column as a 1-D array, missing values as NaN; refuse infinite ones.
+    """Return a numeric column as a 1-D array, missing values as NaN; reject infinite ones.
 
     The type is the one that scikit-learn would see: nullable types become float64.
     """
@@ -370,7 +370,7 @@ def nbytes(X: Table) -> int:
 
 
 def select(X: Table, names: Names) -> Any:
-    """Return the columns of a frame in the given order; refuse a frame that lacks some."""
+    """Return the columns of a frame in the given order; reject a frame that lacks some."""
     missing = [name for name in names if name not in X.columns]
     if missing:
         raise DataError(

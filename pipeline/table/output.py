@@ -152,7 +152,7 @@ def contained(values: Array, how: str, names: Names | None, index: Column) -> An
 
 
 def check_finite(X: Table) -> None:
-    """Refuse infinite numbers in a frame or matrix, for a library that takes them silently."""
+    """Reject infinite numbers in a frame or matrix, for a library that takes them silently."""
     if frames.is_frame(X):
         names = [name for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "") == "f"]
     else:

@@ -97,7 +97,7 @@ def room(device: str) -> int:
 
 
 def check_rows(y: Target, rows: int) -> None:
-    """Refuse a target of another length than the table."""
+    """Reject a target of another length than the table."""
     if y is not None and len(y) != rows:
         raise DataError(f"y has {len(y)} values, but X has {rows} rows; pass one value per row")
 

@@ -25,7 +25,7 @@ from pipeline.trace import record
 from pipeline.typing import Names, Table
 
 PART = 4
-"""By default, what was made of a table may fill a PART-th of the memory that is available."""
+"""By default, shared results may fill a PART-th of the available memory."""
 
 
 class SharedTable:
@@ -116,9 +116,9 @@ def _open(token: str, file: str, room_bytes: int | None) -> SharedTable:
 
 
 class SharedRows:
-    """Rows of one table; what a splitter takes of them is a list of positions again.
+    """A handle to rows of one table, as `shared` returns it.
 
-    Made by `shared`. Whatever asks for cells is given the rows themselves.
+    A selection of its rows is a handle, too; selected columns, and values, are those of the table.
     """
 
     def __init__(self, table: SharedTable, positions: np.ndarray | None = None) -> None:
@@ -135,7 +135,7 @@ class SharedRows:
 
     @property
     def ndim(self) -> int:
-        """How many axes the table has."""
+        """Number of dimensions of the table."""
         return len(self.shape)
 
     @property
@@ -151,7 +151,7 @@ class SharedRows:
         return labels if self.positions is None else labels[frames.to_device(self.positions, here)]
 
     def __getitem__(self, rows: Any) -> Any:
-        """Return a handle of some rows; by the names of columns, the columns themselves."""
+        """Return a handle to some rows; by the names of columns, the columns themselves."""
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
             rows = rows[0]
         names = isinstance(rows, list) and bool(rows) and isinstance(rows[0], str)
@@ -163,35 +163,35 @@ class SharedRows:
         return SharedRows(self.table, chosen if self.positions is None else self.positions[chosen])
 
     def take(self, rows: Any, axis: int = 0) -> Any:
-        """Return a handle of some rows, by position."""
+        """Return a handle to some rows, by position."""
         return self[np.asarray(rows)] if axis == 0 else self.rows().take(rows, axis=axis)
 
     @property
     def iloc(self) -> Any:
-        """What takes rows by position, as that of a frame does."""
+        """Selection of rows by position, as for a frame."""
         return _Positions(self) if hasattr(self.table.X, "iloc") else self.table.X.iloc
 
     loc = iloc
     """Searches select by it with masks alone."""
 
     def copy(self, deep: bool = True) -> Any:
-        """Return the rows themselves, to be changed."""
+        """Return a copy of the rows themselves, which may be changed."""
         return self.rows().copy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return the cells."""
+        """Return the values."""
         return np.asarray(frames.to_device(self.rows(), "cpu"), dtype=dtype)
 
     @cached_property
     def key(self) -> str:
-        """What other handles have in common with this one that are of the same rows."""
+        """The same text for all handles to the same rows."""
         if self.positions is None:
             return f"{self.table.token} all"
         positions = np.ascontiguousarray(self.positions, dtype="int64")
         return f"{self.table.token} {hashlib.blake2b(positions.data, digest_size=16).hexdigest()}"
 
     def rows(self) -> Any:
-        """Return the rows themselves, of the table's own kind."""
+        """Return the rows themselves, in the table's own type."""
         X = self.table.X
         if self.positions is None:
             return X
@@ -199,14 +199,14 @@ class SharedRows:
 
 
 def _form(X: Table) -> Any:
-    """Return what rows have in common of which one table can be made."""
+    """Return what rows must have in common to be part of one table."""
     if frames.is_frame(X):
         return tuple(zip(X.columns, X.dtypes, strict=True))
     return type(X).__name__, str(X.dtype), getattr(X, "name", None)
 
 
 def table_of(X: Table) -> Any:
-    """Return the whole table that a handle is of, and anything else as it is."""
+    """Return all of the table of a handle, and anything else as it is."""
     return X.table.X if isinstance(X, SharedRows) else X
 
 

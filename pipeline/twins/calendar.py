@@ -121,7 +121,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
         ConfigError
             A parameter cannot be used.
         DataError
-            A column holds no dates.
+            A column does not hold dates.
         """
         X = convert(X)
         validate_data(self, X, skip_check_array=True)
@@ -143,7 +143,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            A column holds no dates. One in which all values are missing may be of another type.
+            A column does not hold dates. A column without any value may have another type.
         """
         check_is_fitted(self)
         X = convert(X)
@@ -166,7 +166,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
 
 
 def outputs(estimator: CalendarFeatures) -> list[Output]:
-    """Return what becomes of a column, in order.
+    """Return the output columns of an input column, in order.
 
     >>> outputs(CalendarFeatures(["year", "hour"], cyclical=["hour"]))
     [('year', ''), ('hour', 'sin'), ('hour', 'cos')]
