@@ -94,7 +94,7 @@ class Schema:
     ['n', 't']
     >>> schema.take(pd.DataFrame({"n": ["?"], "t": ["b"]}))
     Traceback (most recent call last):
-    pipeline.errors.DataError: column 'n' holds text, such as '?' in row 0, and the model was \
+    pipeline.errors.DataError: column 'n' holds text, such as '?' in row 0, but the model was \
 fitted on numbers; convert it (pandas.to_numeric)
     """
 

@@ -84,7 +84,7 @@ def check_classes(estimator: Estimator, y: Target) -> None:
     if not several and (y == y[0]).all():
         label = np.asarray(y[0]).item()
         raise DataError(
-            f"y holds the single class {label!r} in all {len(y)} rows, but {name} predicts "
+            f"y holds one class, {label!r}, in all {len(y)} rows, but {name} predicts "
             "probabilities of two; pass rows of at least two classes"
         )
 

@@ -44,7 +44,9 @@ def test_a_price_is_an_amount_and_a_currency(text: str) -> None:
     "text", ["", "1.20", "EUR", "1,20 EUR", "-1 EUR", "0 EUR", "nan EUR", "9" * 400 + " EUR"]
 )
 def test_what_is_no_price_is_told_with_the_way_to_write_one(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"--price '.*': write .* above 0, as '1.20 EUR'"):
+    with pytest.raises(
+        ConfigError, match=r"--price '.*': not a price above 0 .* such as '1.20 EUR'"
+    ):
         parse("report", "flights", "--price", text)
 
 

@@ -203,7 +203,7 @@ def test_without_routing_steps_are_named(estimator: Any, names: list[str]) -> No
         (WEIGHTS[:5], "5 values, but X has 120 rows"),
         (np.c_[WEIGHTS, WEIGHTS], "2 dimension"),
         (np.where(WEIGHTS > 1, np.nan, 1), "is not finite"),
-        (["a"] * ROWS, "no numbers"),
+        (["a"] * ROWS, "is not numeric"),
     ],
 )
 def test_weights_that_match_no_rows_are_refused(weights: Any, said: str) -> None:
