@@ -82,8 +82,8 @@ def _fetch(folder: Path, dataset: str, remote: Remote) -> Path:
     except (RequestException, ValueError) as error:
         raise DataError(
             f"{dataset}: {remote.url} cannot be downloaded: {error}; try again, or download it "
-            f"with a browser and either save it as {path} or pass it, or its folder, to the "
-            "command `data` as --from"
+            f"with a browser and either save it as {path} or pass the file or its "
+            "folder to the command `data` with --from"
         ) from error
     return path
 

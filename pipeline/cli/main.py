@@ -115,7 +115,7 @@ for _command in (compare, report_, tune, gallery):
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @device
-@click.option("--method", help="Only this method: predict_proba, predict, transform, … By default, "
+@click.option("--method", help="Method to call: predict_proba, predict, transform, … By default, "
               "the first that the model has, with the class beside probabilities.")  # fmt: skip
 @names_option(
     "--copy-columns",

@@ -88,7 +88,10 @@ def read_manifest(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
     found = {path.name for path in folder.iterdir()} - {SUMS}
     if found != set(sums):
         lost, more = sorted(set(sums) - found), sorted(found - set(sums))
-        raise DataError(f"{folder}: changed: missing files {lost}, unknown files {more}; {AGAIN}")
+        raise DataError(
+            f"{folder}: changed since it was saved: missing files {lost}, unknown files {more}; "
+            f"{AGAIN}"
+        )
     files = {name: _checked(folder / name, recorded) for name, recorded in sums.items()}
     return _manifest(files.pop(MANIFEST), folder), files
 

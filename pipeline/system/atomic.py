@@ -175,7 +175,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         with suppress(OSError):
             aside.unlink(missing_ok=True)
         reason = error.strerror or error
-        raise OutputError(f"{path}: {reason}; choose another folder, or free this one") from error
+        raise OutputError(f"{path}: {reason}; choose another folder, or fix this one") from error
 
 
 def sha256(data: bytes) -> str:

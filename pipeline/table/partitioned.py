@@ -80,8 +80,8 @@ def gather(X: Table, step: str) -> tuple[Any, str]:
     enough, sizes = fits(X)
     if not enough:
         why = (
-            f"it learns from all rows in one process: {sizes}, and {COPIES} times the rows are "
-            "needed"
+            f"it learns from all rows in one process: {sizes}, and memory for {COPIES} times the "
+            "rows is needed"
         )
         suggestion = "use an XGBoost estimator, which trains on the workers, or fewer rows"
         raise Unsupported(Reason(step, why, suggestion))

@@ -119,6 +119,6 @@ def test_a_wrong_checksum_is_told_with_both_and_the_way_by_hand(server, tmp_path
     with pytest.raises(DataError) as caught:
         fetch(server, tmp_path, "0" * 64)
     path = str(tmp_path / "raw" / "tiny" / "file.gz")
-    for told in (SHA256, "0" * 64, server.url, path, "as --from"):
+    for told in (SHA256, "0" * 64, server.url, path, "with --from"):
         assert told in str(caught.value)
     assert left(tmp_path) == []

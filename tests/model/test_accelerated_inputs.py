@@ -186,7 +186,9 @@ def test_another_index_is_told_and_rows_go_by_position(name: str) -> None:
     named = {"y": "y", "qid": "qid", "sample_weight": "standardscaler__sample_weight"}[name]
     plainly = {"y": NUMBERS} | {named: given[name]}
     expected = clone(estimator).fit(X, **plainly).predict(X)
-    with pytest.warns(UserWarning, match=rf"the index of .*{name} differs from that of X; rows are"):
+    with pytest.warns(
+        UserWarning, match=rf"the index of .*{name} differs from that of X; rows are"
+    ):
         model = on_cpu(estimator).fit(X, **(plainly | {named: other}))
     np.testing.assert_array_equal(model.predict(X), expected)
 
