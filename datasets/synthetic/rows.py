@@ -77,7 +77,7 @@ def table(recipe: Recipe, start: int, stop: int) -> pa.Table:
 
 
 def effects(recipe: Recipe, start: int, stop: int) -> list[Floats]:
-    """Return what each informative column of a range of rows tells of the target."""
+    """Return what each informative column of a range of rows contributes to the target."""
     used = recipe.features()[:INFORMATIVE]
     return [_draw(recipe, feature, start, stop)[1] for feature in used]
 
@@ -99,7 +99,7 @@ def clusters(recipe: Recipe, start: int, stop: int) -> Ints:
 
 
 def centres(recipe: Recipe, feature: Feature) -> Floats | None:
-    """Return the centres of the clusters along a feature that tells them apart, shape (8,)."""
+    """Return the centres of the clusters along a feature that separates them, shape (8,)."""
     real = feature.column().type == "float32" and feature.index < INFORMATIVE
     if recipe.kind != "clusters" or not real:
         return None

@@ -117,7 +117,7 @@ def _find_lost(cluster: Cluster, before: Set[str], error: Exception) -> set[str]
 
 
 def _guard(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) -> T:
-    """Return the result of work while the scheduler answers and some workers are there."""
+    """Return the result of work while the scheduler responds and some workers are there."""
 
     async def look() -> None:
         seen = time.monotonic()

@@ -261,7 +261,7 @@ def _read_head(path: Path) -> bytes:
 
 
 def _marked(head: bytes) -> str:
-    """Return the encoding that a mark at the beginning of a text tells, else nothing.
+    """Return the encoding that a byte order mark at the beginning of a text shows, or nothing.
 
     >>> _marked("a".encode("utf-16")), _marked(b"a,b")
     ('utf-16', '')

@@ -47,7 +47,7 @@ class ProgramState(
     """Paths of what scikit-learn's own steps ran on a host; their twins can."""
     width: int
     dtype: Literal["auto", "float32", "float64"]
-    """Of its matrix, from which the estimator behind it has learnt."""
+    """Of its matrix, on which the estimator behind it was fitted."""
 
 
 class BoosterState(
@@ -61,7 +61,7 @@ class BoosterState(
 class ModelState(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="model"
 ):
-    """From which matrix an estimator has learnt, where its rows were made one."""
+    """The matrix that an estimator was fitted on, if its rows were converted to one."""
 
     dtype: Literal["auto", "float32", "float64"] = "auto"
     rows: Annotated[str, msgspec.Meta(pattern="^(bool|u?int(8|16|32|64)|float(16|32|64))$")] = (

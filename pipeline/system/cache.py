@@ -50,7 +50,7 @@ class Cache:
             return self._values[key][0]
 
     def put(self, key: Hashable, value: Any, n_bytes: int) -> None:
-        """Keep a value of so many bytes, and let others go for it."""
+        """Keep a value of some bytes, and drop others for it."""
         if n_bytes > self.room_bytes:
             return
         with self._lock:

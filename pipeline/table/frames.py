@@ -242,7 +242,7 @@ def datetimes(X: Table, name: Name) -> Any:
 
 
 def to_host(array: Array) -> np.ndarray:
-    """Return what was learnt on the host, recording the copy; rows go by `to_device`."""
+    """Return fitted values on the host, recording the copy; rows go by `to_device`."""
     if _LIBRARY[type(array)] != "cupy":
         return np.asarray(array)
     trace.record_transfer(to_host=nbytes(array), state=True)
@@ -264,7 +264,7 @@ def all_to_host(arrays: Sequence[Any]) -> list[np.ndarray]:
 
 
 def to_device_of(array: np.ndarray, other: Array) -> Any:
-    """Return what was learnt where another array is, recording the bytes that move."""
+    """Return fitted values on the device of another array, recording the bytes that move."""
     here = _DEVICE.get(_LIBRARY[type(other)], "cpu") == "cpu"
     return array if here else to_device(array, "cuda")
 

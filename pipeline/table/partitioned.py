@@ -48,7 +48,7 @@ def compute(tasks: Sequence[Any]) -> Sequence[Any]:
 
 
 def compute_each(function: Callable[..., Any], X: Table, *shared: Any) -> list[Any]:
-    """Return what a function makes of every partition; what all of them need is sent once."""
+    """Return the results of a function for every partition; what all of them need is sent once."""
     cluster = active()
     if cluster is not None and shared:
         shared = tuple(cluster.client.scatter(list(shared), broadcast=True, hash=False))

@@ -84,7 +84,7 @@ _TEXT = Column("text")
 
 
 class Schema:
-    """The names and kinds of the columns of a table, by which others are judged.
+    """The names and kinds of the columns of a table, with which others are compared.
 
     A matrix has no columns with names. The `used` ones are those that some step reads, by default
     all.

@@ -195,7 +195,7 @@ ON_GPU: dict[Any, Score] = {
 
 
 class UnivariateTwin(_SelectorTwin[RowBlocks]):
-    """Keep the columns that tell most of the target, each by itself.
+    """Keep the columns with the highest scores for the target, each scored by itself.
 
     On the host scikit-learn computes the scores, for which of equal ones comes first depends on
     their last digits. On a GPU those of `ON_GPU` are computed there, in float64 and centred.
