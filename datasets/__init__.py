@@ -1,17 +1,16 @@
 """Tables, verified or generated, written once as Parquet: one module per dataset.
 
-``.venv/bin/python -m datasets flights`` makes ``data/flights/flights.parquet``. The package
-stands alone: it does not know what the tables are used for.
+``.venv/bin/python -m datasets flights`` creates ``data/flights/flights.parquet``. The package
+is self-contained: it does not depend on what the tables are used for.
 """
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 from types import ModuleType
 
-from datasets.errors import DataError, OutputError, UnknownDataset
+from datasets.errors import DataError, OutputError, UnknownDataset, unknown
 
 __all__ = ["OutputError", "DataError", "UnknownDataset", "module", "names"]
 
@@ -30,14 +29,12 @@ def module(name: str) -> ModuleType:
     """Return the module that describes and prepares a dataset, one of `names`.
 
     It has ``prepare(home)`` and the constants described in ``docs/datasets.md``. If there is no
-    such dataset, the message of `UnknownDataset` lists those there are.
+    such dataset, the message of `UnknownDataset` lists the known ones.
 
     >>> module("flights").TARGET
     'late'
     """
     known = names()
     if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise UnknownDataset(f"no dataset {name!r}; {hint}known: {', '.join(known)}")
+        raise UnknownDataset(unknown("dataset", name, known))
     return importlib.import_module(f"datasets.{name}")

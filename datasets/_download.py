@@ -1,4 +1,4 @@
-"""Raw files by URL, fetched by pooch: whole or not at all, and verified before they are read."""
+"""Raw files by URL, downloaded by pooch: completely or not at all, and verified before use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from datasets.errors import DataError
 
 RETRIES, TIMEOUT = 2, 60
-# As it lies on the server: what is unpacked on the way has another checksum.
+# As it is on the server: a file that is unpacked on the way has another checksum.
 _HEADERS = {"Accept-Encoding": "identity", "User-Agent": "gpu-tabular-pipeline (datasets)"}
 
 log = logging.getLogger("datasets")
@@ -40,9 +40,8 @@ def collect(
 ) -> dict[str, Path]:
     """Return the raw files of a dataset by name: fetched to ``home/raw/<dataset>``, or those given.
 
-    `given` is the file, or a folder that holds all of them; it is read where it lies. A file that
-    cannot be had, or is not the one it should be, is a `DataError` that says which file to fetch
-    by hand and where to put it.
+    `given` is the file, or a folder that contains all of them; it is not copied. `DataError` says
+    that a file cannot be downloaded or is not the expected one, and what to do.
     """
     if given is not None:
         return _take(given, remotes)
@@ -53,12 +52,14 @@ def _take(given: Path, remotes: Sequence[Remote]) -> dict[str, Path]:
     alone = given.is_file() and len(remotes) == 1
     files = {remote.file: given if alone else given / remote.file for remote in remotes}
     if missing := [name for name, path in files.items() if not path.is_file()]:
-        raise DataError(f"{given}: does not hold {', '.join(missing)}")
+        raise DataError(
+            f"{given}: does not contain {', '.join(missing)}; pass the folder of the downloads"
+        )
     for remote in remotes:
         path = files[remote.file]
         if remote.sha256 and (actual := sha256(path)) != remote.sha256:
             raise DataError(
-                f"{path}: SHA-256 is {actual}, not {remote.sha256}; fetch {remote.url} again"
+                f"{path}: SHA-256 is {actual}, not {remote.sha256}; download {remote.url} again"
             )
     return files
 
@@ -80,9 +81,9 @@ def _fetch(folder: Path, dataset: str, remote: Remote) -> Path:
         fetcher.fetch(remote.file, downloader=_receive)
     except (RequestException, ValueError) as error:
         raise DataError(
-            f"{dataset}: {remote.url} cannot be downloaded: {error}; try again, or "
-            f"download it with a browser and store it as {path}, or pass --from with the file or "
-            "its folder to the command `data`"
+            f"{dataset}: {remote.url} cannot be downloaded: {error}; try again, or download it "
+            f"with a browser and either save it as {path} or pass the file or its "
+            "folder to the command `data` with --from"
         ) from error
     return path
 
@@ -91,7 +92,7 @@ def _receive(url: str, output_file: str, _: object) -> None:
     """Write a file as it comes; pooch's own downloader leaves the connection open."""
     import requests
 
-    log.info("fetching %s", url)
+    log.info("downloading %s", url)
     with (
         requests.get(url, stream=True, timeout=TIMEOUT, headers=_HEADERS) as answer,
         Path(output_file).open("wb") as sink,

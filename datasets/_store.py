@@ -1,7 +1,7 @@
-"""A dataset on disk: Parquet and its manifest, published whole or not at all.
+"""A dataset on disk: Parquet and its manifest, published completely or not at all.
 
-It is written beside its final place and renamed. Once published it is only ever verified:
-what is damaged is reported, never used and never replaced.
+It is written beside its final place and renamed. Once published, it is only verified:
+damaged data is reported, never used and never replaced.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Card:
-    """What is known of a dataset before it is made; all of it goes into the manifest."""
+    """What is known of a dataset before it is built; all of it goes into the manifest."""
 
     dataset: str
     licence: str
@@ -53,7 +53,7 @@ class Card:
     remotes: Sequence[Remote] = ()
     """Raw files to download."""
     raw: str = ""
-    """Of which dataset they are, where several are made of the same files."""
+    """The dataset whose files these are, if several are built from the same files."""
 
     def manifest(self) -> dict[str, Any]:
         """Return the part of ``manifest.json`` that does not depend on the files."""
@@ -70,16 +70,16 @@ class Card:
 
 
 def prepare(home: Path, card: Card, build: Build, given: Path | None = None) -> Path:
-    """Publish a dataset under `home` unless it is there; verify it; return its Parquet file.
+    """Publish a dataset under `home` if it is missing, verify it, and return its Parquet file.
 
-    One process at a time calls `build`. `given` are the files to download, fetched by hand, or
-    their folder. What is there and damaged or of another version is a `DataError`, as is a fault
-    of a source; a folder that cannot be written is an `OutputError`.
+    One process at a time calls `build`. `given` is the downloaded file, or the folder of the
+    downloaded files. Raises `DataError` if the dataset or a source is damaged or of another
+    version, and `OutputError` if the folder cannot be written.
     """
     folder = home / card.dataset
     parquet = folder / f"{card.dataset}.parquet"
     if given is not None and not card.remotes:
-        raise DataError(f"{card.dataset} needs no download; leave --from {given} out")
+        raise DataError(f"{card.dataset}: needs no download; omit --from {given}")
 
     def fill(draft: Path) -> None:
         raw = collect(home, card.raw or card.dataset, card.remotes, given)
@@ -96,26 +96,26 @@ def prepare(home: Path, card: Card, build: Build, given: Path | None = None) -> 
     try:
         _verify(parquet, card.manifest())
     except (OSError, ValueError, LookupError, TypeError, DataError) as error:
-        is_told = isinstance(error, OSError | DataError)
-        what = error if is_told else f"its manifest cannot be read ({error!r})"
+        is_clear = isinstance(error, OSError | DataError)
+        what = error if is_clear else f"its manifest cannot be read ({error!r})"
         raise DataError(
             f"{folder}: {what}; remove the folder {folder}, then run the same command again"
         ) from error
-    log.info("%s: complete and intact", card.dataset)
+    log.info("%s: verified", card.dataset)
     return parquet
 
 
 def _verify(parquet: Path, expected: Mapping[str, Any]) -> None:
-    """Hold a table to its manifest, and this to what is expected of it."""
+    """Compare a table with its manifest, and the manifest with the expected one."""
     found: dict[str, Any] = json.loads(parquet.with_name("manifest.json").read_bytes())
     if differs := [key for key, value in expected.items() if found[key] != value]:
-        raise DataError(f"{', '.join(differs)} of another version of the dataset")
+        raise DataError(f"written by another version of the dataset (other {', '.join(differs)})")
     if parquet.stat().st_size != found["bytes"] or sha256(parquet) != found["sha256"]:
-        raise DataError(f"{parquet.name}: changed since it was made")
+        raise DataError(f"{parquet.name}: changed since it was written")
 
 
 def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Make a folder whole or not at all unless it is there, by one process at a time.
+    """Create a folder completely or not at all if it is missing, by one process at a time.
 
     `fill` writes into a draft, which then takes the name of the folder.
     """
@@ -157,7 +157,7 @@ def _locked(folder: Path) -> Iterator[None]:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                log.info("%s: waiting for the process that is writing it", folder.name)
+                log.info("%s: waiting for another process that is writing it", folder.name)
                 fcntl.flock(lock, fcntl.LOCK_EX)
             # Whoever held the lock before may have removed the file since it was opened here.
             with suppress(FileNotFoundError):

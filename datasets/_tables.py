@@ -1,4 +1,4 @@
-"""From raw files to the table that a dataset publishes, with nothing guessed.
+"""From raw files to the table that a dataset publishes, without guesses.
 
 Columns have declared types, joins cannot change the number of rows, and the same input gives
 the same table everywhere.
@@ -52,19 +52,19 @@ class Source:
 def read_package(package: str, sources: Mapping[str, Source]) -> dict[str, pa.Table]:
     """Return files of an installed data package by name, without running any code of it.
 
-    They lie in its folder ``data``. Only the text ``NA`` is a missing value.
+    They are in its folder ``data``. Only the text ``NA`` is a missing value.
     """
     import pyarrow as pa
 
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise DataError(f"the data package {package} is not installed; run `pip install {package}`")
+        raise DataError(f"the data package {package} is not installed; run `make setup`")
     folder = Path(spec.submodule_search_locations[0]) / "data"
     for file, source in sources.items():
         if (actual := sha256(folder / file)) != source.sha256:
             raise DataError(
-                f"{folder / file}: SHA-256 is {actual}, not {source.sha256}; remove {package} "
-                "and run `make setup`"
+                f"{folder / file}: SHA-256 is {actual}, not {source.sha256}; reinstall {package} "
+                "with `make clean-venv setup`"
             )
     log.info("reading %s of %s", ", ".join(sources), package)
     return {
@@ -86,8 +86,8 @@ def read_bundled(loader: str, sha256: str, names: Iterable[str]) -> pa.Table:
     parts = np.asarray(bunch.data, "<f8"), np.asarray(bunch.target, "<i8")
     if hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest() != sha256:
         raise DataError(
-            f"{loader} of scikit-learn {sklearn.__version__} gives other numbers than this "
-            "dataset is made from (SHA-256 differs); run `make setup`"
+            f"{loader} of scikit-learn {sklearn.__version__} returns other numbers than those of "
+            "this dataset (SHA-256 differs); reinstall scikit-learn with `make clean-venv setup`"
         )
     return pa.table(dict(zip(names, [*bunch.data.T, bunch.target], strict=True)))
 
@@ -154,8 +154,8 @@ def blame(path: Path) -> Iterator[None]:
     except (*broken, KeyError, OSError, ValueError) as error:
         cause = str(error).partition("\n")[0]
         raise DataError(
-            f"{path}: cannot be read: {cause}; remove it and fetch it again (a proxy or a login "
-            "may have sent a web page)"
+            f"{path}: cannot be read: {cause}; remove it and download it again (a proxy or a login "
+            "may have sent a web page instead)"
         ) from error
 
 
@@ -184,7 +184,7 @@ def lookup(table: pa.Table, on: Sequence[Any], keys: Sequence[Any]) -> pa.Table:
         for parts in (on, keys)
     )
     if pc.count_distinct(held).as_py() != len(held):
-        raise DataError("two rows to join have the same key, so which one to take is unknown")
+        raise DataError("two rows to join have the same key; remove one of them from the source")
     return table.take(pc.index_in(wanted, value_set=held))
 
 
@@ -220,7 +220,7 @@ def conform(values: Mapping[str, Any], columns: Mapping[str, Column]) -> pa.Tabl
     import pyarrow as pa
 
     if odd := sorted(set(values) ^ set(columns)):
-        raise DataError(f"columns made and columns declared differ: {', '.join(odd)}")
+        raise DataError(f"the columns built differ from those declared: {', '.join(odd)}")
     return pa.table({name: _cast(name, values[name], c) for name, c in columns.items()})
 
 

@@ -59,7 +59,10 @@ CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, remotes=RAW)
 
 
 def prepare(home: Path, given: Path | None = None, *, years: str = str(YEAR)) -> Path:
-    """Make ``home/airline``, or ``home/airline_2006_2019``, verify it, return its Parquet file."""
+    """Create ``home/airline`` if it is missing, verify it, and return its Parquet file.
+
+    Other years are in a folder such as ``home/airline_2006_2019``.
+    """
     first, last = _range(years)
     name = NAME if first == last == YEAR else f"{NAME}_{first}_{last}"
     card = replace(CARD, dataset=name, remotes=remotes(first, last), raw=NAME)
@@ -70,7 +73,9 @@ def _range(years: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{4})(?:-(\d{4}))?", years)
     first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not FIRST <= first <= last:
-        raise ValueError(f"years: {years!r} is no year or range from {FIRST} on, as 2006-2019")
+        raise ValueError(
+            f"years: {years!r} is not a year or a range from {FIRST} on; pass one such as 2006-2019"
+        )
     return first, last
 
 

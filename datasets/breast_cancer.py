@@ -10,7 +10,7 @@ from datasets import _store, _tables
 from datasets._store import Card, Column
 
 NAME = "breast_cancer"
-TITLE = "Breast tumours from the shape of their cells: malignant?"
+TITLE = "Breast tumours from the shape of their nuclei: malignant?"
 LICENCE = "CC BY 4.0"
 SOURCE = "UCI Machine Learning Repository, as bundled with scikit-learn"
 CITATION = (
@@ -36,7 +36,7 @@ CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, {"sklearn.datasets.load_brea
 
 
 def prepare(home: Path, given: Path | None = None) -> Path:
-    """Make ``home/breast_cancer`` unless it is there, verify it, return its Parquet file."""
+    """Create ``home/breast_cancer`` if it is missing, verify it, and return its Parquet file."""
     return _store.prepare(home, CARD, build, given)
 
 

@@ -47,7 +47,7 @@ CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, remotes=[RAW])
 
 
 def prepare(home: Path, given: Path | None = None) -> Path:
-    """Make ``home/covertype`` unless it is there, verify it, return its Parquet file."""
+    """Create ``home/covertype`` if it is missing, verify it, and return its Parquet file."""
     return _store.prepare(home, CARD, build, given)
 
 

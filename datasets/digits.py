@@ -28,7 +28,7 @@ CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, {"sklearn.datasets.load_digi
 
 
 def prepare(home: Path, given: Path | None = None) -> Path:
-    """Make ``home/digits`` unless it is there, verify it, return its Parquet file."""
+    """Create ``home/digits`` if it is missing, verify it, and return its Parquet file."""
     return _store.prepare(home, CARD, build, given)
 
 

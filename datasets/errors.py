@@ -1,14 +1,16 @@
-"""What can go wrong while a dataset is prepared, with the exit code it ends with.
+"""Errors of the preparation of a dataset, each with its exit code.
 
-The codes follow ``sysexits.h``, as those of the pipeline do; any caller may use
-the `exit_code` of whatever it catches.
+The codes follow ``sysexits.h``, as those of the pipeline do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class DataError(Exception):
-    """A source or a prepared file that is missing, damaged, or not the expected one."""
+    """A source or a prepared file is missing, damaged, or not the expected one."""
 
     exit_code = 65
 
@@ -23,3 +25,15 @@ class UnknownDataset(LookupError):
     """No dataset has this name."""
 
     exit_code = 2
+
+
+def unknown(what: str, name: object, known: Iterable[str]) -> str:
+    """Return that a name is unknown, and what to write instead.
+
+    >>> unknown("kind", "rankin", ["binary", "ranking"])
+    "unknown kind 'rankin'; did you mean 'ranking'? Choose from: binary, ranking"
+    """
+    names = [*known]
+    close = get_close_matches(str(name), names, n=1)
+    way = f"did you mean {close[0]!r}? Choose from" if close else "choose from"
+    return f"unknown {what} {name!r}; {way}: {', '.join(names)}"

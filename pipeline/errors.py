@@ -1,8 +1,8 @@
-"""Every error a user can meet, with the exit code the command line ends with.
+"""Every error that users can see, with the exit code of the command line.
 
 The codes follow ``sysexits.h``: 2 configuration, 65 data, 69 a required GPU is
-absent or no cluster answers, 70 an internal error, 71 memory ran out or a worker was
-lost, 73 cannot write, 75 another run holds the folder, 130 interrupted.
+absent or no cluster responds, 70 an internal error, 71 memory ran out or a worker was
+lost, 73 cannot write, 75 another run is writing to the folder, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _SYNONYMS = {"gpu": "cuda", "nvidia": "cuda", "host": "cpu"}
 
 
 def clean(text: str) -> str:
-    r"""Replace what a terminal or a browser would obey instead of show.
+    r"""Replace characters that a terminal or a browser would act on instead of showing them.
 
-    Control characters other than tab and newline, marks that reverse the writing
+    These are control characters other than tab and newline, marks that reverse the writing
     direction, and halves of surrogate pairs.
 
     Examples
@@ -38,7 +38,7 @@ def clean(text: str) -> str:
 
 
 class PipelineError(Exception):
-    """Base of all errors raised on purpose; `exit_code` is the process's status."""
+    """Base class of all deliberate errors; `exit_code` is the exit status of a command."""
 
     exit_code = 70
 
@@ -47,14 +47,14 @@ class PipelineError(Exception):
 
 
 class Refused(PipelineError, ValueError):
-    """What is deliberately not run as it is given; where it may be, scikit-learn is asked instead.
+    """Something is rejected on purpose; where it is allowed, scikit-learn runs it instead.
 
-    No other error leads to another way of running a step: the rest are faults, and are seen.
+    No other error leads to another way of running a step: all others are faults and are raised.
 
     Attributes
     ----------
     final : bool
-        No other way is tried: scikit-learn's own would take it for something else.
+        Whether nothing else is tried, because scikit-learn would misinterpret the input.
     """
 
     final = False
@@ -67,7 +67,7 @@ class ConfigError(Refused):
 
 
 def close_to(name: str, known: Iterable[str]) -> str:
-    """Return the known name that was probably meant; empty where none is similar.
+    """Return the known name that was probably meant; empty if none is similar.
 
     >>> close_to("gpu", ["auto", "cpu", "cuda"]), close_to("Taxy", ["taxi"]), close_to("x", ["y"])
     ('cuda', 'taxi', '')
@@ -79,7 +79,7 @@ def close_to(name: str, known: Iterable[str]) -> str:
 
 
 def pick(name: str, known: Collection[str], what: str) -> str:
-    """Return a name that is known.
+    """Return a name if it is known, and raise an error that suggests one if not.
 
     >>> pick("taxy", ["taxi"], "task")
     Traceback (most recent call last):
@@ -97,49 +97,49 @@ def pick(name: str, known: Collection[str], what: str) -> str:
 
 
 class DataError(Refused):
-    """A table that is missing, damaged, or not what the program was fitted on."""
+    """A table is missing, damaged, or does not match the table of the fit."""
 
     exit_code = 65
 
 
 class DeviceUnavailable(PipelineError, RuntimeError):
-    """``device="cuda"`` was asked for and there is no usable GPU."""
+    """``device="cuda"`` was requested, but there is no usable GPU."""
 
     exit_code = 69
 
 
 class ClusterUnavailable(PipelineError, ConnectionError):
-    """A scheduler, or the workers it should have, did not answer in time."""
+    """A scheduler or its workers did not respond in time."""
 
     exit_code = 69
 
 
 class WorkerLost(PipelineError, RuntimeError):
-    """A worker died, froze or took too much memory, as often as it was tried."""
+    """A worker died, froze or ran out of memory in every attempt."""
 
     exit_code = 71
 
 
 class OutOfMemory(PipelineError, MemoryError):
-    """A step wanted more memory than the machine or the GPU has left."""
+    """A step needed more memory than the machine or the GPU has left."""
 
     exit_code = 71
 
 
 class BudgetExceeded(PipelineError, RuntimeError):
-    """More bytes would come back from the device than ``host_bytes`` allows."""
+    """More bytes would be copied from the device than ``host_bytes`` allows."""
 
     exit_code = 2
 
 
 class CheckpointDiffers(PipelineError, ValueError):
-    """A checkpoint is of other data, another estimator or another seed."""
+    """A checkpoint belongs to other data, another estimator or another seed."""
 
     exit_code = 65
 
 
 class ParityError(PipelineError, ValueError):
-    """Answers differ that should agree, as those of a lifted model and of the one on a device."""
+    """Predictions differ that should agree, such as those of a model on a device and lifted."""
 
     exit_code = 65
 
@@ -151,21 +151,21 @@ class OutputError(PipelineError, OSError):
 
 
 class OutputLocked(PipelineError):
-    """Another process holds the output folder."""
+    """Another process is writing to the output folder."""
 
     exit_code = 75
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a step cannot run where it was asked to, as data.
+    """Why a step cannot run where it should, as data.
 
     Parameters
     ----------
     step : str
         Path of the step in the estimator, ``"columntransformer.onehotencoder"``.
     why : str
-        What stands in the way.
+        Why it cannot run.
     instead : str
         What to do instead.
     parameter : str, optional
@@ -184,7 +184,7 @@ class Reason:
 
 
 class Unsupported(ConfigError):
-    """An estimator, or a part of it, has no faithful equivalent on the device.
+    """An estimator, or a part of it, has no exact equivalent on the device.
 
     Attributes
     ----------
@@ -198,9 +198,7 @@ class Unsupported(ConfigError):
 
 
 def in_words_of(theirs: Exception, ours: PipelineError) -> PipelineError:
-    """Return an error of ours that says what scikit-learn says, and then our way out.
-
-    It is of both classes.
+    """Return an error of both classes: scikit-learn's message, then our suggestion.
 
     >>> error = in_words_of(TypeError("X is no matrix."), DataError("pass X.toarray()"))
     >>> isinstance(error, DataError), isinstance(error, TypeError), error.exit_code
@@ -216,7 +214,7 @@ def in_words_of(theirs: Exception, ours: PipelineError) -> PipelineError:
 
 @contextmanager
 def in_both_words(refused: Refused) -> Iterator[None]:
-    """Add a refusal to what scikit-learn says, as it is asked for what was refused.
+    """Add why something was rejected to the error that scikit-learn raises for it.
 
     >>> with in_both_words(DataError("pass X.toarray()")):
     ...     raise TypeError("X is no matrix.")
@@ -227,18 +225,18 @@ def in_both_words(refused: Refused) -> Iterator[None]:
     """
     try:
         yield
-    except Warning as told:  # where warnings are errors
-        raise refused from told
+    except Warning as warning:  # where warnings are errors
+        raise refused from warning
     except Exception as theirs:
         ours = isinstance(theirs, PipelineError) and not isinstance(theirs, Refused)
         if ours or not isinstance(theirs, AttributeError | LookupError | TypeError | ValueError):
-            theirs.add_note(str(refused))  # a fault, or what no other way would mend
+            theirs.add_note(str(refused))  # a fault, or nothing else would avoid it
             raise
         raise in_words_of(theirs, refused) from theirs
 
 
 def final(refused: E) -> E:
-    """Mark a refusal as one after which no other way of running a step is tried.
+    """Mark an error as one after which no other way of running a step is tried.
 
     >>> final(DataError("no way")).final
     True
@@ -258,13 +256,13 @@ def _made(
 
 
 def _both(ours: type[PipelineError], theirs: type[Exception]) -> type[PipelineError]:
-    """Return the class of what is an error of ours and of scikit-learn."""
+    """Return a class that is both an error of ours and one of scikit-learn's."""
     if issubclass(ours, theirs):
         return ours
     if issubclass(theirs, ours):
         return theirs
 
-    # Made here, the class has no name by which pickle would find it.
+    # The class is created here and has no name, so pickle cannot import it.
     def reduce(error: PipelineError) -> tuple[object, ...]:
         return _made, (ours, theirs, str(error), vars(error))
 

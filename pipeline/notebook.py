@@ -107,7 +107,7 @@ class Link(NamedTuple):
 
 
 class Shown:
-    """What has a title and parts, as text at a prompt and as HTML in a notebook."""
+    """An object that is shown as text at a prompt and as HTML in a notebook."""
 
     def _parts(self) -> tuple[str, HtmlTable, Lines]:
         raise NotImplementedError
@@ -134,7 +134,7 @@ def _align(table: HtmlTable) -> list[str]:
 
 
 def render_parts(title: str, *parts: Lines | HtmlTable | Link) -> str:
-    """Return what ``_repr_html_`` returns.
+    """Return a title and its parts as HTML, for ``_repr_html_``.
 
     >>> "<td>&lt;b&gt;</td>" in render_parts("Steps", HtmlTable(["step"], [["<b>"]]))
     True

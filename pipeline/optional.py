@@ -1,4 +1,4 @@
-"""The one place that imports packages by name when they are needed."""
+"""The only module that imports optional packages, by name and when they are needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXTRAS = {"optuna": "tune", "dask": "cluster", "distributed": "cluster", "shap"
 
 
 def to_install(package: str) -> str:
-    """Return what to do where an optional package is missing.
+    """Return what to do if an optional package is missing.
 
     >>> to_install("optuna")
     'run `make setup`'
@@ -63,7 +63,7 @@ def available(package: str) -> bool:
 
 
 def version(distribution: str) -> str:
-    """Return the version of an installed distribution, an empty string where it is not there.
+    """Return the version of an installed distribution; empty if it is not installed.
 
     >>> version("no-such-distribution")
     ''

@@ -32,7 +32,7 @@ SMALL = 64 * 1024
 DENSIFY = "densify"
 """The call by which sparse rows become dense ones; its event says why."""
 
-ANSWER = "the answer"
+ANSWER = "the result"
 """Why bytes come back that the caller asked for."""
 
 

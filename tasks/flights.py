@@ -1,7 +1,7 @@
 """Flights out of New York: which ones arrive more than 15 minutes late.
 
-Three programs in plain scikit-learn and XGBoost; each runs as it stands without
-this project.
+Three pipelines in plain scikit-learn and XGBoost; each runs unchanged without this
+project.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ SPACES = {
         "xgbclassifier__reg_lambda": loguniform(0.01, 100),
     },
 }
-"""What `make tune` draws parameters from; `uniform` takes the least and the width."""
+"""What `make tune` draws parameters from; `uniform` takes the minimum and the width."""
 
 TASK = Task(
     name="flights",

@@ -1,4 +1,4 @@
-"""Hand-written digits without labels: clusters, and maps that keep neighbours close."""
+"""Handwritten digits without labels: clusters, and maps that keep neighbours close."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ TASK = Task(
     features=digits.PIXELS,
     target=digits.TARGET,
     pipelines=SPECS,
-    splits={"all": Split([], [], "all rows, to fit and to judge")},
+    splits={"all": Split([], [], "all rows, for fitting and scoring")},
     metrics={
         "adjusted_rand": "adjusted_rand_score",
         "silhouette": of_rows(silhouette_score),

@@ -1,6 +1,7 @@
 """Generated clusters that overlap, in any number of rows.
 
-There are no gaps between them, so regions of density, as in the task `segments`, find nothing.
+There are no gaps between them, so density-based methods, as in the task `segments`, do not
+separate them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def plane(seed: int) -> Pipeline:
 
 
 def filled() -> Pipeline:
-    """Return scaled numbers without gaps."""
+    """Return scaled numbers without missing values."""
     return make_pipeline(SimpleImputer(), StandardScaler())
 
 
@@ -46,7 +47,7 @@ TASK = Task(
     features=NUMBERS,
     target=synthetic.TARGET,
     pipelines={"kmeans": kmeans, "plane": plane},
-    splits={"all": Split([], [], "all rows, to fit and to judge")},
+    splits={"all": Split([], [], "all rows, for fitting and scoring")},
     metrics={
         "adjusted_rand": "adjusted_rand_score",
         "silhouette": of_rows(silhouette_score),

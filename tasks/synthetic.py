@@ -1,7 +1,7 @@
 """Generated table of mixed columns, of any length: how close a model comes to the best score.
 
 No model can reach a higher AUC on new rows than `BEST`, which docs/datasets.md derives. The
-column of texts is left out here, so a little less is to be had.
+column of texts is left out here, so the attainable score is slightly lower.
 """
 
 from __future__ import annotations

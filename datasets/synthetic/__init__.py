@@ -41,10 +41,10 @@ DATES = [name for name, column in COLUMNS.items() if column.kind == "date"]
 
 
 def prepare(home: Path, recipe: Recipe = DEFAULT, given: Path | None = None) -> Path:
-    """Write a generated table as Parquet unless it is there; verify it; return its file.
+    """Generate a table as Parquet if it is missing, verify it, and return its file.
 
-    It lies in a folder of ``home/synthetic`` that is named after the recipe. There is nothing to
-    download, so `given` is refused.
+    It is in a folder of ``home/synthetic`` that is named after the recipe. There is nothing to
+    download, so `given` is an error.
     """
 
     def build() -> Iterator[Any]:

@@ -1,9 +1,9 @@
-"""Random numbers that depend on (seed, stream, row) and on nothing else.
+"""Random numbers that depend only on (seed, stream, row).
 
-NumPy's Philox is a function of a key and a counter: the key is the seed and the
-stream, the counter is the row, so any range of rows can be drawn by itself. What is
-made of the bits uses only arithmetic that IEEE 754 rounds the same way everywhere,
-and tables of quantiles rounded well above the precision of any C library.
+NumPy's Philox is a function of a key and a counter: the key is the seed and the stream, the
+counter is the row, so any range of rows can be drawn by itself. The bits are processed only with
+arithmetic that IEEE 754 rounds the same way everywhere, and with tables of quantiles rounded well
+above the precision of any C library.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a generated table holds: its recipe, and the features that follow from it.
 
-Plain data, without NumPy: a table is known by its recipe before a row of it is made.
+Plain data, without NumPy: the recipe describes a table before any row is generated.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from datasets._store import Column
+from datasets.errors import unknown
 
 Kind = Literal["binary", "regression", "ranking", "clusters"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -29,15 +30,15 @@ SHAPES = {
 }
 CYCLE = (*SHAPES, "normal")
 INFORMATIVE = len(CYCLE)
-"""The first columns, one of each shape, tell of the target; all that follow are noise."""
+"""The first columns, one of each shape, determine the target; all others are noise."""
 
 MISSING = (0.0, 0.05, 0.0, 0.2, 0.01, 0.0, 0.1)
 LEVELS = (12, 4, 40)
 MAX_DICTIONARY = 65_536
-"""Up to so many levels a category is an Arrow dictionary, beyond it plain text."""
+"""A category with up to this number of levels is an Arrow dictionary, otherwise plain text."""
 
 LEAST_ROWS = 100
-"""Queries repeat after so many rows."""
+"""Queries repeat after this number of rows."""
 
 _TARGETS = {
     "binary": ("int8", "1 with a known probability, else 0"),
@@ -66,7 +67,7 @@ class Feature:
         return f"{SHAPES[self.shape].kind}_{self.index}"
 
     def column(self) -> Column:
-        """Return what the manifest tells of the column."""
+        """Return what the manifest says about the column."""
         kind, type_, about = vars(SHAPES[self.shape]).values()
         if self.levels > MAX_DICTIONARY:
             type_ = "string"
@@ -75,7 +76,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that the rows of a generated table depend on.
+    """Everything that the rows of a generated table depend on.
 
     Parameters
     ----------
@@ -84,14 +85,14 @@ class Recipe:
     rows : int, default=100_000
         From 100. The first rows of a longer table are those of a shorter one.
     columns : int, default=30
-        Features, 1 to 10,000; the target, and the query of a ranking, come on top.
+        Features, 1 to 10,000, without the target and the query of a ranking.
     seed : int, default=0
         From 0 to 2**64 - 1.
     cardinality : int, default=5_000
-        Levels of the columns with many, 2 to 10,000,000.
+        Levels of the columns with many levels, 2 to 10,000,000.
     fold : bool, default=False
-        Whether there is a column `fold`, 0 to 99, to split by: drawn per row, of a ranking per
-        query, so that no split goes through one.
+        Whether there is a column `fold`, 0 to 99, to split by: drawn per row or, in a ranking, per
+        query, so that no query is split.
 
     Raises
     ------
@@ -113,7 +114,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"kind: {self.kind!r} is not one of {', '.join(KINDS)}")
+            raise ValueError(f"kind: {unknown('kind', self.kind, KINDS)}")
         _within("rows", self.rows, LEAST_ROWS, 10**12)
         _within("columns", self.columns, 1, 10_000)
         _within("seed", self.seed, 0, 2**64 - 1)
@@ -151,4 +152,4 @@ class Recipe:
 
 def _within(name: str, value: int, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ValueError(f"{name}: {value!r} is not a whole number from {low:,} to {high:,}")
+        raise ValueError(f"{name}: {value!r} is invalid; pass an integer from {low:,} to {high:,}")

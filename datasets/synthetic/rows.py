@@ -1,7 +1,7 @@
-"""The rows of a generated table: its columns, and the target that they tell of.
+"""The rows of a generated table: its columns, and the target that depends on them.
 
-A column's effect is a function of the value that is seen, 0 where it is missing. The effects of
-the informative columns add up to a signal; what the target adds to it is drawn anew for every
+A column's effect is a function of the visible value, and 0 if it is missing. The effects of the
+informative columns add up to a signal; the noise of the target is drawn independently for every
 row, so no model can do better than one that knows the signal.
 """
 
@@ -77,7 +77,7 @@ def table(recipe: Recipe, start: int, stop: int) -> pa.Table:
 
 
 def effects(recipe: Recipe, start: int, stop: int) -> list[Floats]:
-    """Return what each informative column of a range of rows tells of the target."""
+    """Return what each informative column of a range of rows contributes to the target."""
     used = recipe.features()[:INFORMATIVE]
     return [_draw(recipe, feature, start, stop)[1] for feature in used]
 
@@ -99,7 +99,7 @@ def clusters(recipe: Recipe, start: int, stop: int) -> Ints:
 
 
 def centres(recipe: Recipe, feature: Feature) -> Floats | None:
-    """Return the centres of the clusters along a feature that tells them apart, shape (8,)."""
+    """Return the centres of the clusters along a feature that separates them, shape (8,)."""
     real = feature.column().type == "float32" and feature.index < INFORMATIVE
     if recipe.kind != "clusters" or not real:
         return None

@@ -1,1 +1,1 @@
-"""Blocks of rows, the interface of twins, the tree that they stand in, and what fits it."""
+"""Blocks of rows, and the tables and matrices that they are read from and written to."""

@@ -1,10 +1,10 @@
 """A block: some rows of some columns, in the form that the next transformer works on.
 
-`Numbers` is a matrix with NaN for missing; `Categories` is codes beside their
-distinct values; `Dates` is points in time; `Indicators` is the positions of the
-ones in a one-hot matrix, kept unexpanded until it is written; `Sparse` is rows of
-a sparse matrix; `Objects` is what scikit-learn's own transformer made on the host;
-`Joined` is blocks side by side; `Unread` is columns of the table that nothing has read yet.
+`Numbers` is a matrix with NaN for missing; `Categories` is codes and their distinct values;
+`Dates` is points in time; `Indicators` is the positions of the ones in a one-hot matrix,
+which is not expanded before it is written; `Sparse` is rows of a sparse matrix; `Objects` is
+the output of scikit-learn's own transformer on the host; `Joined` is blocks side by side;
+`Unread` is columns of the table that nothing has read yet.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ class Categories:
         return int(self.columns[0].codes.shape[0])
 
     def write(self, out: Array, start: int = 0) -> None:
-        """Refuse: only an encoder gives categories a place in a matrix."""
+        """Raise an error: only an encoder turns categories into numbers."""
         raise ConfigError(
-            "categories reach a step that takes numbers; put OneHotEncoder, OrdinalEncoder or "
+            "a step that needs numbers gets categories; put OneHotEncoder, OrdinalEncoder or "
             "TargetEncoder before it"
         )
 
@@ -139,8 +139,8 @@ class Dates(Matrix):
     """Points in time: nanoseconds since 1970, or `MISSING`."""
 
     def write(self, out: Array, start: int = 0) -> None:
-        """Refuse: only a transformer of dates makes numbers of them."""
-        raise ConfigError("dates reach a step that takes numbers; put CalendarFeatures before it")
+        """Raise an error: only a transformer of dates turns them into numbers."""
+        raise ConfigError("a step that needs numbers gets dates; put CalendarFeatures before it")
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Unread:
         return len(self.names)
 
     def write(self, out: Array, start: int = 0) -> None:
-        """Refuse: they have to be read first, by `as_read`."""
+        """Raise an error: they must be read first, by `as_read`."""
         raise RuntimeError(f"the columns {list(self.names)} were not read as numbers")
 
 
@@ -379,7 +379,10 @@ def as_dates(block: Block, rows: Rows) -> Dates:
     if isinstance(block, Unread):
         read: Dates = rows.read(block.names, Dates)
         return read
-    raise ConfigError("CalendarFeatures reads dates; put it first in its pipeline")
+    raise ConfigError(
+        "CalendarFeatures needs dates, but an earlier step has converted them; put it first in its "
+        "pipeline"
+    )
 
 
 def holds_others(block: Block, X: Table) -> bool:

@@ -1,7 +1,7 @@
 """Blocks as compressed rows of SciPy or, on a GPU, of CuPy.
 
-On a GPU the cells are counted first, and then written where they belong, so that no block is
-waited for, and no rows are held twice. The ones of a one-hot matrix go from their positions into
+On a GPU, the values are counted first and then written to their places, so that nothing waits for a
+block and no rows are held twice. The ones of a one-hot matrix go directly from their positions into
 the indices, and are never expanded.
 """
 
@@ -91,7 +91,7 @@ def _count(table: Table, read: ReadBlocks) -> tuple[Any, int]:
 
     total = int(sum(table.each(count, SPREAD * table.widest)))
     if total > MOST:
-        why = f"{total:,} cells are not zero, and the indices of a GPU reach {MOST:,}"
+        why = f"{total:,} values are not zero, but sparse rows on a GPU hold at most {MOST:,}"
         raise Unsupported(Reason("sparse rows", why, "use fewer rows, or device='cpu'"))
     return table.xp.cumsum(indptr, dtype="int32", out=indptr), total
 
@@ -119,7 +119,7 @@ def _numbers(block: Block) -> Any:
         except (TypeError, ValueError) as error:
             raise DataError(NO_CELLS) from error
     block.write(None)  # categories and dates say what they lack
-    raise TypeError(f"{type(block).__name__} has no place among sparse rows")
+    raise TypeError(f"{type(block).__name__} cannot be part of sparse rows")
 
 
 def _places(block: Block, starts: Any, nowhere: int) -> tuple[Any, Any]:

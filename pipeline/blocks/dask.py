@@ -54,7 +54,7 @@ class Partitions:
         self.framed = hasattr(X, "columns")
         self.names = list(X.columns if self.framed else range(X.shape[1]))
         if not self.framed and (X.ndim != 2 or X.numblocks[1] != 1):
-            raise DataError("X is cut between its columns; pass X.rechunk({1: -1})")
+            raise DataError("X has chunks that split its columns; pass X.rechunk({1: -1})")
         self._parts = partitioned.partitions_of(X)
         self._own: list[list[Any]] = [[] for _ in self._parts]
         self._own_first: list[Any] = []

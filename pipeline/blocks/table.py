@@ -1,8 +1,8 @@
 """A table as programs read and write it: columns become blocks of rows, and blocks a matrix.
 
 A column is converted once, when it is first read. The blocks are small enough to stay in a
-processor's caches between the steps, or large enough to keep a GPU busy. What comes out is one
-matrix, or a frame where `set_output` asks for it.
+processor's caches between the steps, or large enough to keep a GPU busy. The output is one
+matrix, or a frame if `set_output` asks for it.
 """
 
 from __future__ import annotations

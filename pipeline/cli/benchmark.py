@@ -24,8 +24,6 @@ from pipeline.cli.options import (
 from pipeline.errors import ConfigError
 from pipeline.task.prepare import prepare
 
-_OF_EACH = "of each search, with those of a command before."
-
 
 def _shares(ctx: click.Context, param: click.Parameter, text: str) -> list[float]:
     """Return shares of the rows in ascending order, each once."""
@@ -35,8 +33,8 @@ def _shares(ctx: click.Context, param: click.Parameter, text: str) -> list[float
         shares = [0.0]
     if not all(0 < share <= 1 for share in shares):
         raise ConfigError(
-            f"--sizes {text}: give shares of the rows up to 1, as 0.1,0.3; "
-            "--rows says how many rows a generated table has"
+            f"--sizes {text}: not shares of the rows above 0 and up to 1; pass shares such as "
+            "0.1,0.3 (--rows sets the number of rows of generated data)"
         )
     return shares
 
@@ -49,17 +47,20 @@ def _price(ctx: click.Context, param: click.Parameter, text: str | None) -> Any:
         return None
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([^\W\d_]+|[€$£¥])\s*", text)
     if match is None or not 0 < float(match[1]) < inf:
-        raise ConfigError(f"--price {text!r}: write the price of an hour, above 0, as '1.20 EUR'")
+        raise ConfigError(
+            f"--price {text!r}: not a price above 0 with a currency; pass the price of an hour, "
+            "such as '1.20 EUR'"
+        )
     return Price(per_hour=float(match[1]), currency=match[2])
 
 
 _measuring = several(
-    whole("--repeats", default=5, least=3, about="Timed runs of each variant."),
+    whole("--repeats", default=5, least=3, about="Timed runs per variant."),
     click.option("--sizes", default="", metavar="SHARES", callback=_shares,
-                 help="Shares of the rows to time besides, as 0.1,0.3."),
+                 help="Also time these shares of the rows, such as 0.1,0.3."),
     click.option("--price", metavar="'1.20 EUR'", callback=_price,
-                 help="Of an hour of this machine."),
-    switch("resume", about="Go on after an interrupted command."),
+                 help="Price of an hour on this machine."),
+    switch("resume", about="Continue after an interrupted command."),
 )  # fmt: skip
 
 
@@ -67,14 +68,17 @@ _measuring = several(
 @common_options
 @_measuring
 def compare(task: str, out: Path | None, **options: Any) -> None:
-    """Measure TASK in plain scikit-learn, on the CPU and on the GPU; keep results.json."""
+    """Measure TASK in plain scikit-learn, on the CPU and on the GPU.
+
+    The record is results.json.
+    """
     _compare(task, out, **options)
 
 
 @click.command("report")
 @common_options
 @_measuring
-@click.option("--from-results", is_flag=True, help="Only write the pages again from results.json.")
+@click.option("--from-results", is_flag=True, help="Only write the pages again, from results.json.")
 def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> None:
     """Compare, then write the report as HTML and Markdown."""
     from pipeline.benchmark.publish import write_again
@@ -89,17 +93,26 @@ def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> 
 
 @click.command()
 @common_options
-@whole("--trials", default=50, least=1, about=f"Candidates {_OF_EACH}")
-@click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help=f"Time {_OF_EACH}"
+@whole(
+    "--trials",
+    default=50,
+    least=1,
+    about="Candidates per search, including those of an earlier run.",
 )
-@whole("--cv", "folds", default=5, least=2, about="Folds of the training rows.")
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
+    help="Time per search, including that of an earlier run.",
+)  # fmt: skip
+@whole("--cv", "folds", default=5, least=2, about="Folds of the cross-validation.")
 @switch("prune", about="Stop candidates that are unlikely to become the best.")
-@switch("resume", about="Go on from the trials of a command before.")
-@click.option("--from-results", is_flag=True, help="Only write the page again from tuning.json.")
+@switch("resume", about="Continue from the trials of an earlier run.")
+@click.option("--from-results", is_flag=True, help="Only write the page again, from tuning.json.")
 @on_cluster
 def tune(task: str, out: Path | None, resume: bool, from_results: bool, **options: Any) -> None:
-    """Search for the parameters of TASK's pipelines; compare the best with the defaults."""
+    """Tune TASK's pipelines, and compare the best with the defaults.
+
+    The best parameters are searched on folds of the training rows.
+    """
     from pipeline.benchmark.record.tuning_record import TUNING_FILE, load_tuning
     from pipeline.benchmark.report.tuning_page import render_tuning, tuning_lines
     from pipeline.benchmark.tune import TunedBatch, publish_tuning

@@ -1,6 +1,6 @@
 """The command line: from the data of a task to reports, models and predictions.
 
-Only `click` is imported at the top, so ``--help`` answers at once.
+Only `click` is imported at the top, so ``--help`` prints at once.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _UNHEARD = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EDQUOT, errno.EFBIG)
 
 
 class _Commands(click.Group):
-    """A group that lists commands in the order of their definition, and knows near names."""
+    """A group that lists commands in the order of their definition, and suggests close names."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in order."""
@@ -76,13 +76,16 @@ def commands() -> None:
     "--checkpoint",
     type=path,
     metavar="FOLDER",
-    help="Keep the trees of XGBoost there while it trains, and go on from them.",
+    help="Save XGBoost's trees there during training, and continue from them.",
 )
 def run_(
     task: str, out: Path | None, cluster: str | None, workers: int | None,
     checkpoint: Path | None, **options: Any,
 ) -> None:  # fmt: skip
-    """Train and evaluate each pipeline of TASK once; keep models and predictions."""
+    """Train and evaluate each pipeline of TASK once.
+
+    Models and predictions are kept.
+    """
     from pipeline.benchmark.judge.verdict import every_caution, in_terminal
     from pipeline.benchmark.single import PredictedBatch
     from pipeline.distributed.cluster import optional_cluster
@@ -112,19 +115,22 @@ for _command in (compare, report_, tune, gallery):
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @device
-@click.option("--method", help="predict_proba, predict, transform, …, and no other; by default the "
-              "first there is, with the class beside probabilities.")  # fmt: skip
+@click.option("--method", help="Method to call: predict_proba, predict, transform, … By default, "
+              "the first that the model has, with the class beside probabilities.")  # fmt: skip
 @names_option(
     "--copy-columns",
     "keep",
-    about="Columns of IN to copy to OUT, with commas; a name with a comma in quotes.",
+    about="Columns of IN to copy to OUT, separated by commas; quote a name with a comma.",
 )
-@whole("--rows", default=131_072, least=1, about="Rows of a batch.")
+@whole("--rows", default=131_072, least=1, about="Rows per batch.")
 @on_cluster
 def predict(
     model: str, source: str, target: str, cluster: str | None, workers: int | None, **options: Any
 ) -> None:
-    """Predict the rows of IN (CSV, Parquet, …) with a saved MODEL, into OUT (.csv, .parquet, …)."""
+    """Predict the rows of IN with a saved MODEL, and write OUT.
+
+    IN is CSV, Parquet, …, and OUT ends in .csv or .parquet.
+    """
     from pipeline.distributed.cluster import optional_cluster
     from pipeline.serving.predict import PredictionJob, batches, run_job
     from pipeline.system.progress import progress
@@ -149,11 +155,11 @@ def predict(
     "--from",
     "given",
     type=click.Path(exists=True, path_type=Path),
-    help="The file, or the folder of the files, that were downloaded by hand.",
+    help="The file that you have downloaded, or the folder of the files.",
 )
 @generated
 def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
-    """Fetch, convert and verify the data of TASK."""
+    """Download, convert and verify the data of TASK."""
     import logging
 
     from pipeline.task.task import load
@@ -165,26 +171,31 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
 @commands.command("new-task")
 @click.argument("file", type=path)
 @click.argument("target")
-@click.option("--name", default="", help="Of the task; by default after the file.")
-@click.option("--kind", default="", help="binary, multiclass or regression; guessed by default.")
-@names_option("--ignore", about="Columns not to use, with commas.")
+@click.option("--name", default="", help="Name of the task; by default, from the file name.")
+@click.option("--kind", default="", help="binary, multiclass or regression; by default, guessed.")
+@names_option("--ignore", about="Columns to leave out, separated by commas.")
 @click.option("--split", default="random", show_default=True, help="random, time or groups.")
-@click.option("--by", default="", help="The column with the time, or with the groups.")
-@click.option("--encoding", default="", help="Of FILE, as cp1252.")
-@click.option("--delimiter", default="", help="Of FILE: a character, or tab.")
-@click.option("--decimal", help="What the mark in 1,234 is: . or ,")
-@names_option("--missing", about="Values that mean missing.")
-@names_option("--keep", about="Words that are values, such as NA.")
-@click.option("--dates", default="", help="day-first or month-first, where both can be read.")
+@click.option("--by", default="", help="Column of the time or of the groups.")
+@click.option("--encoding", default="", help="Encoding of FILE, such as cp1252.")
+@click.option("--delimiter", default="", help="Delimiter of FILE: a character, or tab.")
+@click.option("--decimal", help="Decimal mark of numbers: . or ,")
+@names_option("--missing", about="Words to read as missing values.")
+@names_option("--keep", about="Words to keep as values, such as NA.")
+@click.option(
+    "--dates", default="", help="day-first or month-first, if dates can be read both ways."
+)
 @click.option("--force", is_flag=True, help="Overwrite a task of this name that new-task created.")
 @data_home
 def new_task_(file: Path, target: str, home: Path, dates: str, **options: Any) -> None:
-    """Create a task for your own table: predict TARGET, a column of FILE."""
+    """Create a task for your own table.
+
+    It predicts TARGET, a column of FILE.
+    """
     from pipeline.benchmark.api import new_task
 
     orders = {"": None, "day-first": True, "month-first": False}
     if dates not in orders:
-        raise ConfigError(f"--dates {dates}: choose from day-first, month-first")
+        pick(dates, [*filter(None, orders)], "value of --dates")
     made = new_task(file, target, home=home, day_first=orders[dates], **options)
     echo("\n".join(made.lines()))
 
@@ -208,7 +219,10 @@ def list_() -> None:
 @commands.command()
 @click.argument("folders", nargs=-1, type=path, metavar="[FOLDER]...")
 def models(folders: tuple[Path, ...]) -> None:
-    """List the saved models in each FOLDER; by default in runs and reports."""
+    """List the saved models in each FOLDER.
+
+    By default, these are runs and reports.
+    """
     from pipeline.cli.models import model_lines
 
     where = folders or (Path("runs"), Path("reports"))
@@ -220,9 +234,12 @@ def models(folders: tuple[Path, ...]) -> None:
 @click.argument("task")
 @device
 @pipelines
-@click.option("--json", is_flag=True, help="As JSON.")
+@click.option("--json", is_flag=True, help="Print JSON.")
 def explain_(task: str, device: str, pipelines: str, json: bool) -> None:
-    """Say where each step of TASK's pipelines would run, and why; run nothing."""
+    """Show where each step of TASK's pipelines would run, and why.
+
+    Nothing is run.
+    """
     from json import dumps
 
     from pipeline.compile.explain import explain
@@ -241,7 +258,7 @@ def explain_(task: str, device: str, pipelines: str, json: bool) -> None:
 
 @commands.command()
 def doctor() -> None:
-    """Say which device will be used and why, and what to fix."""
+    """Show which device will be used, why, and what to fix."""
     from pipeline.system.doctor import print_diagnosis
 
     sys.exit(print_diagnosis())
@@ -271,14 +288,16 @@ def _terminable() -> Iterator[None]:
 
 @contextmanager
 def _speaking() -> Iterator[None]:
-    """Say in one sentence that the standard output cannot be written; of a closed pipe nothing.
+    """Report in one sentence that standard output cannot be written; ignore a closed pipe.
 
     A character that its encoding lacks is written as a question mark.
     """
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     if sys.stdout is None:
-        raise OutputError("standard output: is closed; send it to /dev/null if nobody reads it")
+        raise OutputError(
+            "standard output: is closed; redirect it to /dev/null if you do not need it"
+        )
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     try:
@@ -307,7 +326,7 @@ def _drop_unsaid(stream: TextIO) -> None:
 
 
 def _complain(text: str) -> None:
-    """Say why a command ends; its exit code stands even where nobody can read this."""
+    """Print why a command ends; its exit code stays even if nobody can read this."""
     try:
         complain(text)
     except OSError:
@@ -316,7 +335,7 @@ def _complain(text: str) -> None:
 
 @contextmanager
 def _cautioning() -> Iterator[None]:
-    """Say what Python warns of without the line of code that warns."""
+    """Print Python's warnings without the line of code that warns."""
     before = warnings.formatwarning
     warnings.formatwarning = lambda message, *_, **__: clean(f"caution: {message}\n")
     try:
@@ -326,7 +345,7 @@ def _cautioning() -> Iterator[None]:
 
 
 def _usage(error: click.ClickException) -> str:
-    """Return what click complains of in the form of all errors."""
+    """Return an error of click in the form of all errors."""
     context = getattr(error, "ctx", None)
     wrong = error.format_message().rstrip(".")
     way = f"see `{context.command_path if context else COMMAND} --help`"
@@ -344,7 +363,7 @@ def _usage(error: click.ClickException) -> str:
 
 
 def main() -> None:
-    """Run a command; every error that was meant to be read ends in one message and its code."""
+    """Run a command; every deliberate error ends in one message and its exit code."""
     keep_freed_memory()
     try:
         with _terminable(), _speaking(), _cautioning():

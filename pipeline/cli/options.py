@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ INTERRUPTED = 130
 
 
 def echo(text: str) -> None:
-    """Print text of any origin, without the characters that a terminal would obey."""
+    """Print text of any origin, without the characters that a terminal would act on."""
     click.echo(clean(text))
 
 
@@ -32,13 +33,13 @@ def several(*options: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def whole(*names: str, default: int, least: int, about: str) -> Callable[..., Any]:
-    """Return an option that takes whole numbers from the least on."""
+    """Return an option that takes integers from the least on."""
     kind = integer(least)
     return click.option(*names, default=default, type=kind, show_default=True, help=about)
 
 
 def integer(least: int, most: int | None = None) -> click.IntRange:
-    """Return the type of whole numbers within bounds, by the name that errors have for it."""
+    """Return the type of integers within bounds, under the name that errors use."""
     kind = click.IntRange(least, most)
     kind.name = "integer"
     return kind
@@ -65,50 +66,53 @@ def _names(ctx: click.Context, param: click.Parameter, texts: Sequence[str]) -> 
             row for text in texts for row in csv.reader([text], skipinitialspace=True, strict=True)
         ]
     except csv.Error as error:
-        way = 'write a,"b, c" for two names'
+        way = 'quote a name with a comma, as in a,"b, c"'
         raise click.BadParameter(f"{', '.join(texts)}: {error}; {way}", ctx, param) from error
     return [name.strip() for row in rows for name in row if name.strip()]
 
 
 def count(text: str) -> int:
-    """Return a whole number, be it written as a power of ten.
+    """Return an integer, which may be written as a power of ten.
 
     >>> count("1e6"), count("250_000")
     (1000000, 250000)
     """
-    number = float(text)
-    if not number.is_integer():
-        raise ValueError(f"{text!r} is not a whole number")
-    return int(number)
+    with suppress(ValueError):
+        number = float(text)
+        if number.is_integer():
+            return int(number)
+    raise click.BadParameter(f"{text!r} is not an integer; pass a number such as 1000000 or 1e6")
 
 
 device = click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
-pipelines = click.option("--pipelines", default="", help="Names, with commas; all by default.")
+pipelines = click.option(
+    "--pipelines", default="", help="Names, separated by commas; by default, all."
+)
 path = click.Path(path_type=Path)
 data_home = click.option(
     "--data-home", "home", type=path, default="data", help="Folder of the data.", show_default=True
 )
 generated = several(
-    click.option("--rows", type=count, help="Of generated data, as 1e6."),
-    click.option("--years", help="Of the task airline, as 2006-2019."),
+    click.option("--rows", type=count, help="Rows of generated data, such as 1e6."),
+    click.option("--years", help="Years of the task airline, such as 2006-2019."),
 )
 common_options = several(
     click.argument("task"),
     device,
     click.option("--seed", default=0, type=integer(0, 2**32 - 1),
-                 help="For everything random.", show_default=True),
+                 help="Seed of everything random.", show_default=True),
     pipelines,
-    click.option("--split", help="A split of the task; its first by default."),
+    click.option("--split", help="Split of the task; by default, its first."),
     click.option("--out", type=path, help="Folder for the results."),
     data_home,
     click.option("--set", "changes", multiple=True, metavar="STEP__PARAM=VALUE",
-                 help="Change a parameter of the pipelines; may be repeated."),
+                 help="Change a parameter of the pipelines; can be repeated."),
     generated,
 )  # fmt: skip
 """The options that `run`, `compare`, `report` and `tune` share."""
-_WHERE = "Run on local or cuda workers, or on those of tcp://HOST:PORT."
+_WHERE = "Cluster to run on: local, cuda or tcp://HOST:PORT."
 on_cluster = several(
     click.option("--cluster", metavar="WHERE", help=_WHERE),
-    click.option("--workers", type=integer(1), help="Of the cluster."),
+    click.option("--workers", type=integer(1), help="Workers of the cluster."),
 )
 """The options that say whose workers run a command."""

@@ -1,1 +1,1 @@
-"""Dask clusters: started, waited for, retried on."""
+"""Dask clusters: starting them, waiting for them, and retrying work on them."""

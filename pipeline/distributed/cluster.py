@@ -1,4 +1,4 @@
-"""`cluster`: workers on this machine's cores or GPUs, or those of a scheduler somewhere else."""
+"""`cluster`: workers on this machine's cores or GPUs, or those of a scheduler elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import ClusterUnavailable, ConfigError
+from pipeline.errors import ClusterUnavailable, ConfigError, close_to, pick
 from pipeline.optional import available, load, to_install
 from pipeline.system import hardware
 from pipeline.typing import Params
@@ -30,19 +30,19 @@ SCHEMES = ("tcp://", "tls://", "ucx://", "ucxx://")
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterOptions:
-    """How a cluster is started and watched.
+    """How a cluster is started and monitored.
 
     Parameters
     ----------
     workers : int, optional
-        Processes. By default one for each two cores, or for each GPU.
+        Number of processes; by default, one for every two cores, or one for each GPU.
     memory_limit : str or int, default="auto"
-        Memory of one worker, as ``"4GB"``: it is killed when it takes more. ``"auto"`` is an equal
-        share of this machine's.
+        Memory of one worker, such as ``"4GB"``; a worker that needs more is killed. ``"auto"`` is
+        an equal share of this machine's memory.
     timeout : float, default=60.0
-        Seconds after which a worker that says nothing counts as lost.
+        Seconds without a response after which a worker counts as lost.
     retries : int, default=2
-        How often a task is done again after its worker was lost.
+        How often a task is repeated after its worker was lost.
     """
 
     workers: int | None = None
@@ -51,13 +51,13 @@ class ClusterOptions:
     retries: int = 2
 
     def __post_init__(self) -> None:
-        """Refuse what no cluster can have."""
+        """Check the values."""
         if self.workers is not None and self.workers < 1:
-            raise ConfigError(f"workers={self.workers!r}: a cluster has 1 or more")
+            raise ConfigError(f"workers={self.workers!r} is less than 1; pass 1 or more")
         if self.timeout <= 0:
-            raise ConfigError(f"timeout={self.timeout!r} is not a number of seconds above 0")
+            raise ConfigError(f"timeout={self.timeout!r} is not above 0; pass a number of seconds")
         if self.retries < 0:
-            raise ConfigError(f"retries={self.retries!r} is less than 0")
+            raise ConfigError(f"retries={self.retries!r} is less than 0; pass 0 or more")
 
 
 _OPTIONS = {each.name for each in fields(ClusterOptions)}
@@ -73,7 +73,7 @@ class Cluster:
     client : distributed.Client
     options : ClusterOptions
     about : str
-        What it is, in words.
+        A description.
     """
 
     client: Any
@@ -86,7 +86,7 @@ class Cluster:
         Raises
         ------
         ClusterUnavailable
-            The scheduler does not answer within `ClusterOptions.timeout`.
+            The scheduler does not respond within `ClusterOptions.timeout`.
         """
         scheduler, wait = self.client.scheduler, self.options.timeout
         try:
@@ -99,7 +99,7 @@ class Cluster:
 
     def lost(self, why: str) -> ClusterUnavailable:
         """Return the error of a scheduler that is gone or says nothing."""
-        return ClusterUnavailable(f"the scheduler of {self.about} is lost: {why}; start it anew")
+        return ClusterUnavailable(f"the scheduler of {self.about} is lost: {why}; start it again")
 
 
 _running: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
@@ -128,7 +128,7 @@ def _known_to_dask(name: str) -> Any:
 
 @contextmanager
 def cluster(where: str = "local", **options: Any) -> Iterator[Cluster]:
-    """Start workers, or meet those of a scheduler; what runs inside runs on them.
+    """Start workers, or connect to those of a scheduler; work inside the block runs on them.
 
     Parameters
     ----------
@@ -141,14 +141,14 @@ def cluster(where: str = "local", **options: Any) -> Iterator[Cluster]:
     Yields
     ------
     Cluster
-        Workers that were started here end with the block, however it ends.
+        Workers started here are stopped at the end of the block, even after an error.
 
     Raises
     ------
     ConfigError
         An option is unknown or cannot be used here, or the workers would run the script again.
     ClusterUnavailable
-        The scheduler or its workers do not answer in time.
+        The scheduler or its workers do not respond in time.
     """
     kind, checked = _check_options(where, options)
     if not available("distributed"):
@@ -173,27 +173,29 @@ def optional_cluster(where: str | None, **options: Any) -> AbstractContextManage
     if where is not None:
         return cluster(where, **given)
     if given:
-        raise ConfigError(f"{', '.join(given)}: there is no cluster; name one, as local")
+        raise ConfigError(f"{', '.join(given)}: there is no cluster; name one, such as local")
     return nullcontext()
 
 
 def _check_options(where: str, options: Params) -> tuple[str, ClusterOptions]:
     kind = "address" if where.startswith(SCHEMES) else where
     if kind not in _OPTIONS_OF:
-        raise ConfigError(f"cluster {where!r} is not 'local', 'cuda' or tcp://HOST:PORT")
+        close = close_to(where, ("local", "cuda"))
+        way = f"did you mean {close!r}? Or use" if close else "use"
+        raise ConfigError(f"unknown cluster {where!r}; {way} local, cuda or tcp://HOST:PORT")
     known = sorted(_OPTIONS_OF[kind])
     if unknown := [name for name in options if name not in known]:
-        raise ConfigError(f"cluster {where!r} has no option {unknown[0]!r}, but {', '.join(known)}")
+        pick(unknown[0], known, "cluster option")
     return kind, ClusterOptions(**options)
 
 
 def _check_main_guard() -> None:
-    """Refuse a script that each worker, which imports it, would run again."""
+    """Reject a script that each worker, which imports it, would run again."""
     file = Path(str(getattr(sys.modules["__main__"], "__file__", "")))
     if file.is_file() and "__name__" not in file.read_text("utf-8", "replace"):
         raise ConfigError(
-            f"{file.name}: pipeline.cluster starts processes, which import this script; write its "
-            'main part below `if __name__ == "__main__":`'
+            f"{file.name}: pipeline.cluster starts processes that import this script; put its main "
+            'part below `if __name__ == "__main__":`'
         )
 
 
@@ -269,7 +271,8 @@ def _connect(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
         client.wait_for_workers(wanted, timeout=options.timeout)
     except (OSError, TimeoutError) as error:
         raise ClusterUnavailable(
-            f"{where}: no scheduler with {wanted} worker(s) answered within {options.timeout:g} s; "
-            "start `dask scheduler` and `dask worker` there (docs/cluster.md)"
+            f"{where}: no scheduler with {wanted} worker(s) responded within "
+            f"{options.timeout:g} s; start `dask scheduler` and `dask worker` there "
+            "(docs/cluster.md)"
         ) from error
     return Cluster(client, options, f"the workers of {where}")

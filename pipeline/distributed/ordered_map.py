@@ -1,4 +1,4 @@
-"""Work handed out to the workers of a cluster piece by piece, and taken back in order."""
+"""Work that is sent to the workers of a cluster piece by piece, with results in order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AHEAD: Final = 2
 def map_in_order(
     function: Callable[..., R], shared: Any, pieces: Iterable[Sequence[Any]]
 ) -> Iterator[R]:
-    """Yield what the workers of the active cluster make of each piece, in the order of the pieces.
+    """Yield the results of the active cluster's workers for each piece, in the order of the pieces.
 
     Pieces are asked for as results are taken, `AHEAD` of them for each thread. What a lost
     worker had is made by another one.

@@ -1,6 +1,6 @@
-"""Work on a cluster that loses workers: an error that says so, in time, and no waiting for ever.
+"""Work on a cluster that loses workers: a clear error in time instead of waiting forever.
 
-Dask itself does the tasks of a lost worker again, `ClusterOptions.retries` times.
+Dask itself repeats the tasks of a lost worker, `ClusterOptions.retries` times.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ SETTLE = 5.0
 CLEAN_UP = 15.0
 """Seconds that work has to put things in order once it was broken off."""
 
+_CHECK = (
+    "see the workers' logs: it ran out of memory (raise memory_limit, or use smaller partitions), "
+    "was killed, or its machine failed"
+)
 OF_CLUSTERS = ("asyncio", "concurrent", "dask", "distributed", "tornado", "xgboost")
 """Packages whose errors may be what the loss of a worker looks like from elsewhere."""
 
@@ -73,11 +77,8 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
         raise
     except Exception as error:
         if type(error).__name__ == "KilledWorker":
-            said = (
-                f"a task lost its worker {getattr(error, 'allowed_failures', 0) + 1} times: out of "
-                "memory (memory_limit=, smaller partitions), killed, or a broken machine; see the "
-                "workers' logs"
-            )
+            times = getattr(error, "allowed_failures", 0) + 1
+            said = f"a task lost its worker {times} times; {_CHECK}"
         elif needed and (lost := _find_lost(cluster, needed, error)):
             # What the work holds on workers, and has begun since, would be made again, and wait for
             # those that are gone.
@@ -87,10 +88,7 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
             begun = set(cluster.client.futures) - known
             cluster.client.cancel([*map(future, begun)], force=True)
             _free(cluster, needed, len(before))
-            said = (
-                f"worker {', '.join(sorted(lost))} was lost; its log says why: out of memory "
-                "(memory_limit=, smaller partitions), killed, or a broken machine"
-            )
+            said = f"worker {', '.join(sorted(lost))} was lost; {_CHECK}"
         else:
             raise
         raise WorkerLost(said) from error
@@ -119,7 +117,7 @@ def _find_lost(cluster: Cluster, before: Set[str], error: Exception) -> set[str]
 
 
 def _guard(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) -> T:
-    """Return the result of work while the scheduler answers and some workers are there."""
+    """Return the result of work while the scheduler responds and some workers are there."""
 
     async def look() -> None:
         seen = time.monotonic()
@@ -129,7 +127,7 @@ def _guard(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str])
             try:  # One that is frozen takes the question and says nothing.
                 identity = await asyncio.wait_for(asking, cluster.options.timeout)
             except TimeoutError:
-                why = f"no answer within {cluster.options.timeout:g} s"
+                why = f"no response within {cluster.options.timeout:g} s"
                 raise cluster.lost(why) from None
             if lost := needed - set(identity["workers"]):
                 raise _Lost(", ".join(sorted(lost)))
@@ -174,6 +172,6 @@ def await_workers(cluster: Cluster, n_workers: int) -> dict[str, dict[str, Any]]
 
 def _none_left(cluster: Cluster) -> WorkerLost:
     return WorkerLost(
-        f"all workers were lost and none came back within {cluster.options.timeout:g} s; "
+        f"all workers were lost, and none was restarted within {cluster.options.timeout:g} s; "
         "see their logs, or raise the cluster's timeout"
     )

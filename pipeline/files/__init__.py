@@ -1,1 +1,1 @@
-"""Files of tables: their formats, and how their cells are read."""
+"""Files of tables: their formats, and how their values are read."""

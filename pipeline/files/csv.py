@@ -1,8 +1,8 @@
-"""CSV files: one set of rules for what their cells stand for, whoever reads them.
+"""CSV files: one set of rules for how their values are read, whoever reads them.
 
-Arrow cuts a file into cells of text, and refuses rows of another length. The type of a column is
-found from all of its cells: the one that `pandas.read_csv` finds, and dates where all are written
-as such. So a file has the same values in training, in prediction and as a new task.
+Arrow splits a file into fields of text, and rejects rows of another length. The type of a column
+depends on all of its fields: it is the type that `pandas.read_csv` detects, or dates if all are
+written as dates. So a file has the same values in training, in prediction and as a new task.
 """
 
 from __future__ import annotations
@@ -102,14 +102,14 @@ def _parse(cells: Cells) -> tuple[Cells, Cells]:
     digits = pc.ascii_trim_whitespace(cells)
     floats = digits.cast(pa.float64())
     if pc.any(pc.is_nan(floats)).as_py():
-        raise pa.ArrowInvalid("a mark of missing values between blanks is a text")
+        raise pa.ArrowInvalid("a missing-value marker with blanks around it is text")
     return digits, floats
 
 
 def _booleans(cells: Cells) -> Cells:
     words = pa.array(["true", "false"])
     if not pc.all(pc.is_in(pc.utf8_lower(cells.drop_null()), value_set=words)).as_py():
-        raise pa.ArrowInvalid("only the words are truth values, and not 0 and 1")
+        raise pa.ArrowInvalid("only the words true and false are booleans, not 0 and 1")
     return cells.cast(pa.bool_())
 
 
@@ -197,7 +197,9 @@ class CsvSource(Source):
         """Cut a file as is given, but for a delimiter that parts nothing, and else as is found."""
         mark = given.delimiter
         if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n'):
-            raise DataError(f"{path}: delimiter={mark!r} is not a single ASCII character")
+            raise DataError(
+                f"{path}: delimiter={mark!r} is not a single ASCII character; pass one, such as ','"
+            )
         text = TextFile.find(path, given.encoding)
         with text.lines() as lines:
             head = list(islice(lines, LINES))
@@ -233,7 +235,7 @@ class CsvSource(Source):
             yield from enumerate(row.cells for row in rows)
 
     def _check_quotes(self) -> None:
-        """Refuse a quote that is open at the end: all after it would be one cell."""
+        """Reject a quote that is open at the end: all after it would be one cell."""
         if self.text.quotes % 2 == 0:
             return  # An odd number of them may yet be inches.
         ((row, last),) = deque(self._rows("\n", _END), maxlen=1)

@@ -1,6 +1,7 @@
-"""What parts the cells of a text file, and where its names are, by how well its first lines agree.
+"""The delimiter of a text file and the line of its column names, from how its first lines agree.
 
-The right delimiter cuts all lines into as many cells, and leaves none that another would cut.
+The right delimiter splits all lines into the same number of fields, and leaves no field that
+another delimiter would split.
 """
 
 from __future__ import annotations

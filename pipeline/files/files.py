@@ -1,6 +1,6 @@
-"""Which files a table is in, what kind they are of, and the errors that name them.
+"""Which files a table is in, which formats they have, and the errors that name them.
 
-Files of text are UTF-8, however they are encoded and compressed.
+Text files are read as UTF-8, however they are encoded and compressed.
 """
 
 from __future__ import annotations
@@ -83,13 +83,13 @@ def reading(
 
 
 def check_different(path: Path, names: Sequence[str], way: str = RENAME) -> None:
-    """Refuse a file with two columns of one name."""
+    """Reject a file with two columns of one name."""
     if twice := sorted(name for name, count in Counter(names).items() if count > 1):
         raise DataError(f"{path}: several columns have the same name: {twice}; {way}")
 
 
 def check_columns(path: Path, names: Sequence[str], wanted: Sequence[str]) -> None:
-    """Refuse a file that lacks a column, or has two of this name."""
+    """Reject a file that lacks a column, or has two of this name."""
     counts = Counter(names)
     if lost := [name for name in wanted if counts[name] != 1]:
         close = get_close_matches(lost[0], names, n=1)
@@ -109,7 +109,7 @@ def table_files(path: Path) -> list[Path]:
     files = [file for file, kind in named.items() if kind in _ENDINGS]
     files = [file for file in files if named[file] != "txt"] or files  # Or it says what they are.
     if not files:
-        raise DataError(f"{path}: contains no file whose name ends in {_OR_NAMES}")
+        raise DataError(f"{path}: contains no table; use files whose names end in {_OR_NAMES}")
     if other := [file for file in files if named[file] != named[files[0]]]:
         two = f"{files[0].name} and {other[0].name}"
         raise DataError(f"{path}: contains several file formats: {two}; keep one per folder")
@@ -141,7 +141,7 @@ def digest(path: Path) -> str:
 
 
 def container_of(path: Path) -> Container:
-    """Return what a file holds, once it is not compressed; refuse what is not read here."""
+    """Return what a file holds, once it is not compressed; reject what is not read here."""
     with reading(path):
         head, end = _read_head(path), ending(path)
     mark = _marked(head)
@@ -212,7 +212,7 @@ def _candidates(path: Path, given: str | None) -> list[str]:
     try:
         name = codecs.lookup(given or "cp1252").name
     except LookupError as error:
-        raise DataError(f"{path}: unknown encoding {given!r}; use one of Python's") from error
+        raise DataError(f"{path}: unknown encoding {given!r}; use one that Python knows") from error
     if name in ("utf-8", "utf-16"):
         return ["utf-8"]  # the other one would have a mark
     # Any text is UTF-8 where an encoding has no bytes but those of ASCII.
@@ -235,7 +235,7 @@ def _decoded(path: Path, encoding: str) -> Iterator[str]:
                 raise UnicodeError(f"line {line} is not valid {encoding} (at {odd!r})") from error
             if "\0" in text:
                 line += text[: text.index("\0")].count("\n")
-                raise UnicodeError(f"line {line} has a zero byte: damaged, or not UTF-8")
+                raise UnicodeError(f"line {line} has a zero byte: the file is damaged or not UTF-8")
             line += text.count("\n")
             yield text
 
@@ -261,7 +261,7 @@ def _read_head(path: Path) -> bytes:
 
 
 def _marked(head: bytes) -> str:
-    """Return the encoding that a mark at the beginning of a text tells, else nothing.
+    """Return the encoding that a byte order mark at the beginning of a text shows, or nothing.
 
     >>> _marked("a".encode("utf-16")), _marked(b"a,b")
     ('utf-16', '')

@@ -1,7 +1,7 @@
-"""Guesses of what the cells of a table stand for, as formats that one can read and change.
+"""Guesses of how the values of a table are written, as formats that users can read and change.
 
-Each column is judged by all of its distinct cells. What the rules of `pandas.read_csv` read well
-needs no format; each guess is told in a sentence. What no notation fits stays text.
+Each column is examined by all of its distinct values. A column that the rules of `pandas.read_csv`
+read well needs no format; each guess is reported in a sentence. What fits no notation stays text.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _chosen(forms: Iterable[tuple[str, ...]], first: str) -> str | tuple[str, ..
 
 
 def _weigh(column: TextColumn, read: dict[str, pa.Array]) -> tuple[bool | None, str]:
-    """Return whether the day comes first, if the cells that tell agree, and where that matters."""
+    """Return whether the day comes first, if unambiguous cells agree, and where that matters."""
     valid = [read[each].is_valid().to_numpy(False) for each in "dm"]
     tells = valid[0] != valid[1]
     weights = np.array([column.counts[each & tells].sum() for each in valid])
@@ -273,7 +273,7 @@ def _as_numbers(column: TextColumn) -> Guess | None:
 
 
 def _unit(words: pa.Array, counts: np.ndarray) -> str:
-    """Return what stands beside the digits of most cells."""
+    """Return the unit beside the digits of most cells."""
     found = pc.extract_regex(bare(words, ""), _UNIT)
     sides = (pc.struct_field(found, each) for each in ("before", "after"))
     units = pc.utf8_trim_whitespace(pc.binary_join_element_wise(*sides, " "))
@@ -314,7 +314,7 @@ def _as_days(column: TextColumn) -> Guess | None:
 
 
 def _as_thousands(column: TextColumn) -> Guess | None:
-    """Guess what points before three digits are in all cells, as other columns tell."""
+    """Guess what points before three digits are in all cells, from other columns."""
     pointed = holds(column.words, r"^[+-]?[1-9]\d{0,2}(\.\d{3})+$")
     small = holds(column.words, r"^[+-]?\d{1,3}$")
     if not pc.all(pc.or_(pointed, small)).as_py() or not pc.any(pointed).as_py():

@@ -1,6 +1,6 @@
-"""The notations of values in cells of text, and how cells in them are read.
+"""How values are written in text, and how such text is read.
 
-What can be told of each distinct cell is told once, by pandas and Arrow, however often it occurs.
+Each distinct text is read once, by pandas and Arrow, however often it occurs.
 """
 
 from __future__ import annotations
@@ -203,16 +203,16 @@ def read_cells(
 def _refuse(
     cells: Cells, strays: pa.Array, format: Typed, where: str, row: int, quiet: float
 ) -> None:
-    """Refuse cells that do not fit; where they are to be missing, warn of more than a share."""
+    """Reject cells that do not fit; where they are to be missing, warn of more than a share."""
     found = pc.is_in(cells, value_set=strays)
     at, n = pc.index(found, True).as_py(), pc.sum(found).as_py()
     value, noun, name = cells[at].as_py(), NOUNS[type(format)], type(format).__name__
     others = f" ({n:,} values do not fit)" if n > 1 else ""
     if format.stray == "error":
         raise DataError(
-            f"{where} holds {value!r} in row {row + at}, but its format reads {noun}{others}; "
-            f"correct it, or change {name}(…) of this column in the task: missing=({value!r},), "
-            "stray='missing' for all such values, or another format; then run the task again"
+            f"{where} holds {value!r} in row {row + at}, but its format expects {noun}{others}; "
+            f"correct the value, or change {name}(…) of this column in the task (missing="
+            f"({value!r},), stray='missing' or another format) and run the task again"
         )
     if n > quiet * max(2, len(cells) - cells.null_count):
         warnings.warn(

@@ -1,4 +1,4 @@
-"""Sources of all kinds, opened; their columns as values, of all rows or some at a time."""
+"""Opened sources of all kinds, and their columns as values, of all rows or of some at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def open_sources(
     """
     paths = table_files(path)
     if any("=" in part for part in paths[0].relative_to(path).parts[:-1]):
-        raise DataError(f"{path}: its folder names hold a column; store this column in the files")
+        raise DataError(
+            f"{path}: its folder names contain values of a column; store this column in the files"
+        )
     sources = [_open(file, format, given) for file in paths]
     first = sources[0]
     for source in sources:
@@ -43,8 +45,8 @@ def open_sources(
             two = f"{first.path.name} and {source.path.name}"
             raise DataError(f"{path}: {two} have different formats; keep one per folder")
         for guess in source.guesses if given is None else ():
-            told = f"{source.path}: {guess}; a TableFormat settles it"
-            warnings.warn(told, UserWarning, stacklevel=4)
+            said = f"{source.path}: {guess}; to choose otherwise, pass a TableFormat"
+            warnings.warn(said, UserWarning, stacklevel=4)
     return sources
 
 
@@ -70,7 +72,9 @@ def read_cells_of(sources: Sequence[Source], columns: Sequence[str]) -> pa.Table
         return pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         folder = sources[0].path.parent
-        raise DataError(f"{folder}: column types differ between the files: {error}") from error
+        raise DataError(
+            f"{folder}: column types differ between the files: {error}; use the same types in all"
+        ) from error
 
 
 def read_values(

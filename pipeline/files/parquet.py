@@ -1,8 +1,8 @@
 """Parquet files, read to pandas or to cuDF with the same values.
 
-`cudf.read_parquet` gives dictionaries as the values they stand for, dates without their zone,
-and, where it cannot test a condition, all rows with a warning. What the Arrow schema says was
-there is put back here, and Arrow finds the rows that meet the conditions.
+`cudf.read_parquet` returns dictionaries as plain values, dates without their time zone and, for a
+condition that it cannot test, all rows with a warning. Here, types are restored from the Arrow
+schema, and Arrow selects the rows that meet the conditions.
 """
 
 from __future__ import annotations
@@ -160,7 +160,9 @@ def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
 def _date(kind: pa.DataType, value: Any) -> Any:
     point, zone = pd.Timestamp(value), getattr(kind, "tz", None)
     if isinstance(value, int | float | np.number) or (point.tz and not zone):
-        raise ValueError(f"{value!r} is not a date, or it has a time zone and the column has none")
+        raise ValueError(
+            f"{value!r} is not a date, or has a time zone although the column has none; pass a date"
+        )
     if pa.types.is_date(kind):
         if point != point.normalize():
             raise ValueError("the column holds dates without times; remove the time")

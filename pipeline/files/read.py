@@ -1,6 +1,6 @@
-"""Tables in files, read into memory or, where they do not fit, as partitions.
+"""Tables in files, read into memory or, if they do not fit, as partitions.
 
-`preflight` says beforehand which of the two applies, judging by the metadata of the files.
+`preflight` estimates beforehand which of the two applies, from the metadata of the files.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Preflight:
     Parameters
     ----------
     how : {"in memory", "streaming", "cluster"}
-        As one table; partition by partition in this process; by the workers of the cluster.
+        As one table, partition by partition in this process, or by the workers of the cluster.
     need, free : int
         Approximate bytes that a fit on the full table needs; bytes that are free.
 
@@ -69,13 +69,13 @@ class Preflight:
     free: int
 
     def __str__(self) -> str:
-        """Say it in a sentence."""
+        """Return it as a sentence."""
         need, free = (f"{size / 1e9:.1f} GB" for size in (self.need, self.free))
         return f"{self.how}: a fit needs about {need} and {free} are free"
 
 
 def preflight(path: str | Path, columns: Sequence[str], *, device: str = "cpu") -> Preflight:
-    """Return how a table in files should be read, judging by their metadata.
+    """Return how a table in files should be read, estimated from their metadata.
 
     Inside `pipeline.cluster`, its workers read Parquet. Without a cluster, Parquet is read in
     partitions if it does not fit in memory. Other files are read into memory.
@@ -147,10 +147,11 @@ def read(
             return parquet.read_columns(path, features, target, rows, device)
     if rows:
         raise ConfigError(
-            f"{path}: rows={rows!r} needs Parquet without a format; filter, or convert the file"
+            f"{path}: rows={rows!r} is supported only for Parquet without a format; filter the "
+            "rows after reading, or save the table as Parquet"
         )
     if partitioned.COPIES * advice.need > TABLES * advice.free:
-        raise DataError(f"{path}: {advice}; only Parquet without a format is read in partitions")
+        raise DataError(f"{path}: {advice}; to read it in partitions, use Parquet without a format")
     frame = to_frame(opened.read_values(path, format, names))
     return frames.to_device(frame[list(features)], device), frame[target].to_numpy()
 
@@ -277,8 +278,8 @@ def table_bytes(path: Path, names: Sequence[str]) -> int:
             one, other = (pa.string() if pa.types.is_large_string(k) else k for k in kinds)
             if one != other:
                 raise DataError(
-                    f"{file}: column {name!r} has type {other}, but {one} in {files[0]}; store "
-                    "both with one type"
+                    f"{file}: column {name!r} has type {other}, but {one} in {files[0]}; store it "
+                    "with the same type in all files"
                 )
     sources = [ParquetSource.open(file) for file in files]
     parts = (batch for each in sources for batch in each.batches(names, _SAMPLE))
@@ -316,7 +317,7 @@ def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
         CSV, TSV, JSON lines, Parquet or Feather; text files may be compressed.
     format : TableFormat, optional
         How its values are read: `table_format_` of a model that a task has fitted, or `format` of
-        a task. By default encoding and delimiter are detected, and values are read by the rules of
+        a task. By default, encoding and delimiter are detected, and values are read by the rules of
         `pandas.read_csv`. With a format, infinite numbers and dates that nanoseconds cannot
         represent are read as missing, as in training.
 
@@ -356,7 +357,7 @@ def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
 
 
 def read_arrow(source: Any, format: TableFormat | None = None) -> pa.Table:
-    """Return a whole table as Arrow has it; see `read_table`, and there for errors."""
+    """Return all of a table as an Arrow table; `read_table` documents the errors."""
     what = "the table"
     if isinstance(source, str | Path):
         table, what = opened.read_values(Path(source), format), str(source)

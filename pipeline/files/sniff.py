@@ -1,4 +1,4 @@
-"""How a table is written, guessed from the table: its format, and what was guessed in words."""
+"""How a table is written, guessed from the table: its format, and the guesses in words."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def sniff(
 
 
 def _check_alike(files: Sequence[CsvSource]) -> None:
-    """Refuse a folder of CSV files that are written in two ways, and name two of them."""
+    """Reject a folder of CSV files that are written in two ways, and name two of them."""
     first, *others = files
     marks = decimals_of(first.table(first.names)) if others else {}
     for file in others:
@@ -122,11 +122,11 @@ def _judge_marks(
             words = ",".join(open_marks)
             raise DataError(
                 f"the target {name!r} holds {told}, which may be a class or a missing value; pass "
-                f"--keep {quote(words)} to make it a class, or --missing {quote(words)} to leave "
-                "these rows out"
+                f"--keep {quote(words)} to make it a class, or --missing {quote(words)} to drop "
+                "these rows"
             )
         if told:
-            notes.append(f"{name!r}: read as missing: {told}; --keep keeps such words as values")
+            notes.append(f"{name!r}: read as missing: {told}; to keep them as values, use --keep")
     return notes
 
 

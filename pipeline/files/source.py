@@ -1,4 +1,4 @@
-"""What holds a table: the names of its columns, their types, and its rows in batches."""
+"""Sources of a table: the names and types of its columns, and its rows in batches."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How the text in a table is read as values, in a form that you can read and change.
+"""How the text in a table is read as values, in a form that users can read and change.
 
-Tasks and saved models store it, so that later files are read as the first one was. Columns that
-are not named are read by the rules of `pandas.read_csv`, see `pipeline.files.csv`.
+Tasks and saved models store it, so that later files are read in the same way as the first one.
+Columns that are not named are read by the rules of `pandas.read_csv`; see `pipeline.files.csv`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class _Struct(
     frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True,
     forbid_unknown_fields=True,
 ):  # fmt: skip
-    """What can be written as JSON and as a Python expression."""
+    """A structure that can be written as JSON and as a Python expression."""
 
 
 class _Typed(_Struct, frozen=True, kw_only=True):

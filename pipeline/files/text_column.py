@@ -1,4 +1,4 @@
-"""A column of cells of text as guesses look at it, what it is thought to be, and what is said."""
+"""A column of text as the guesses see it, the guess for it, and the notes about it."""
 
 from __future__ import annotations
 
@@ -236,8 +236,8 @@ def say_read(column: TextColumn, values: pa.Array, format: Typed, why: str) -> I
 def undecided(column: TextColumn, what: str, options: str) -> DataError:
     """Return the error of cells that have two readings."""
     return DataError(
-        f"{column.options.source}: column {column.name!r} holds {what}, and its values leave it "
-        f"open; pass {options}"
+        f"{column.options.source}: column {column.name!r} holds {what}, and its values do not "
+        f"show which; pass {options}"
     )
 
 

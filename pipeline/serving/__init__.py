@@ -1,1 +1,1 @@
-"""Models as folders: saved whole or not at all, checked before they are read, never pickled."""
+"""Models as folders: saved completely or not at all, checked before they are read, no pickles."""

@@ -1,8 +1,8 @@
-"""The one list of types that a model file may hold, and skops files that are held to it.
+"""The one list of types that a model file may contain, and skops files that are checked by it.
 
 skops trusts scikit-learn's public estimators, the types of NumPy and the ufuncs of NumPy and SciPy
-without being asked. What a file names beyond that is compared with `TRUSTED` before anything of
-it is imported or made. Nothing on the list does anything when it is made but keep its state.
+by itself. All other types in a file are compared with `TRUSTED` before anything of it is imported
+or created. Creating an object of a listed type only stores its state.
 """
 
 from __future__ import annotations
@@ -90,12 +90,15 @@ def dump_skops(value: object) -> bytes:
         data: bytes = load("skops.io").dumps(value)
         strangers = _strangers(data)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"the model cannot be saved without pickle: {error}") from error
+        raise ConfigError(
+            f"the model cannot be saved without pickle: {error}; change the step, or save the "
+            "result of `to_sklearn()` yourself"
+        ) from error
     if strangers:
         raise ConfigError(
-            f"the model holds {', '.join(strangers)}, which cannot be saved without pickle; a "
-            "model file holds estimators of scikit-learn and XGBoost, numbers, text, arrays and "
-            "ufuncs of NumPy: change the step, or keep `to_sklearn()` in a way of your own"
+            f"the model contains {', '.join(strangers)}, which cannot be saved without pickle; "
+            "model files support scikit-learn and XGBoost estimators, numbers, text, and NumPy "
+            "arrays and ufuncs: change the step, or save the result of `to_sklearn()` yourself"
         )
     return data
 
@@ -118,11 +121,14 @@ def loads(data: bytes, where: str) -> Any:
             return load("skops.io").loads(data, trusted=TRUSTED)
     except load("skops.io.exceptions.UntrustedTypesFoundException") as error:
         strangers = _strangers(data)
-        raise ConfigError(f"{where}: holds types that are not trusted: {strangers}") from error
+        raise ConfigError(
+            f"{where}: contains types that are not trusted: {strangers}; fit the model again and "
+            "save it"
+        ) from error
     except Exception as error:  # skops raises whatever a broken file leads it to
         kind = "" if isinstance(error, DataError) else f"{type(error).__name__}: "
         said = f"{kind}{str(error).partition(chr(10))[0][:200]}"
-        raise DataError(f"{where}: not a model: {said}") from error
+        raise DataError(f"{where}: not a model: {said}; fit the model again and save it") from error
 
 
 def _renamed(data: bytes) -> bytes:

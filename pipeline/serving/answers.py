@@ -1,4 +1,4 @@
-"""The columns of predictions: what a model is asked for, and what its answers are called."""
+"""The columns of predictions: which method of a model is called, and how its output is named."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ MOST_PROBABLE: Final = frozenset(
         "XGBRFClassifier",
     }
 )
-"""Whose `predict` is the class of the largest probability, so that they are asked once."""
+"""Whose `predict` is the class of the largest probability, so one call gives both."""
 NOUNS: Final = {"predict": "prediction", "predict_proba": "probability"}
-"""What is said, where it is not called as the method that says it."""
+"""Method -> what its columns are called, where that differs from its name."""
 
 Ask = Callable[[str], Any]
-"""Gets the name of a method, and returns what it says of the rows."""
+"""Takes the name of a method, and returns its output for the rows."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a model is asked about each row: one of `METHODS`.
+    """Which of `METHODS` of a model is called.
 
-    Where it `decides`, the class stands beside its probability.
+    If it `decides`, the class is written beside its probability.
     """
 
     model: Accelerated
@@ -56,10 +56,12 @@ class Question:
         """
         has = [name for name in METHODS if hasattr(model, name)]
         if not has:
-            known = "the model answers for the rows that it learnt from alone"
-            raise ConfigError(f"{known}; save one that predicts or transforms")
+            raise ConfigError(
+                "the model has results for its training rows only; save one that predicts or "
+                "transforms new rows"
+            )
         if method is not None and method not in has:
-            raise ConfigError(f"the model has no {method!r}; there are {', '.join(has)}")
+            raise ConfigError(f"the model has no method {method!r}; choose from: {', '.join(has)}")
         return cls(model, method or has[0], method is None and has[0] == "predict_proba")
 
     @property
@@ -130,7 +132,7 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     counts = Counter(name for name, _ in pairs)
     if twice := [name for name, count in counts.items() if count > 1]:
         raise ConfigError(
-            f"two columns of the predictions would be named {twice[0]!r}; rename the column that "
-            "is copied, the class or the target"
+            f"two columns of the predictions would be named {twice[0]!r}; rename the copied "
+            "column, the class or the target"
         )
     return {name: pa.array(values) for name, values in pairs}

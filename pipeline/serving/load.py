@@ -1,4 +1,4 @@
-"""`load`: a model from its folder, onto any device."""
+"""`load`: read a model from its folder, for any device."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from pipeline.model.accelerated import Accelerated
 from pipeline.model.as_given import GivenInput
 from pipeline.model.inputs import Input
 from pipeline.serving import manifest, state, steps
+from pipeline.serving.manifest import AGAIN
 from pipeline.system.devices import Choice, choose, prepare_memory
 from pipeline.table.output import framed
 
@@ -31,8 +32,8 @@ def load(path: str | Path, device: str = "auto") -> Accelerated:
     path : str or Path
         The folder.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where it will run, wherever it was fitted. With ``"auto"`` a step that the GPU
-        cannot take over runs on the host, and ``plan_.placements`` says so.
+        Where it runs, wherever it was fitted. With ``"auto"``, a step that the GPU cannot
+        run runs on the host, and ``plan_.placements`` says so.
 
     Returns
     -------
@@ -41,22 +42,22 @@ def load(path: str | Path, device: str = "auto") -> Accelerated:
     Raises
     ------
     DataError
-        The folder is no model, is damaged, or is not as it was saved.
+        The folder is not a model, or is damaged or changed.
     ConfigError
         A part holds types that are not trusted.
     DeviceUnavailable
-        ``device="cuda"`` and there is no usable GPU.
+        `device` is ``"cuda"``, but there is no usable GPU.
     """
     folder = Path(path)
     if not manifest.is_model(folder):
         said = (
-            "not a folder that `pipeline.save` made; pickles, skops files and boosters are not "
-            "read: fit the model again and save it"
+            "not a model folder written by `pipeline.save`; pickles, skops files and boosters "
+            "cannot be loaded: fit the model again and save it with `pipeline.save`"
         )
         if not folder.exists():
-            said = "no such model; make one with `pipeline.save(model, path)`"
+            said = "no such model; create one with `pipeline.save(model, path)`"
         elif models := sorted(folder.glob(f"*/{manifest.MANIFEST}")):
-            said = f"a folder of models; name one of them, as {models[0].parent}"
+            said = f"a folder of models; pass one of them, such as {models[0].parent}"
         raise DataError(f"{folder}: {said}")
     described, files = manifest.read_manifest(folder)
     _warn_of_versions(described.versions, folder)
@@ -72,8 +73,8 @@ def _warn_of_versions(saved: Mapping[str, str], folder: Path) -> None:
         was, now = saved.get(name, ""), here.get(name, "")
         if was and now and was.split(".")[:2] != now.split(".")[:2]:
             warnings.warn(
-                f"{folder}: saved with {name} {was}, and this is {now}; "
-                "compare some predictions, or save the model anew",
+                f"{folder}: saved with {name} {was}, but {now} is installed; "
+                "check some predictions, or fit and save the model again",
                 UserWarning,
                 stacklevel=3,
             )
@@ -88,9 +89,9 @@ def unpack(files: Mapping[str, bytes], device: str) -> Accelerated:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
-        raise DataError(f"{state.STATE}: not the state of a model: {why}") from error
+        raise DataError(f"{state.STATE}: not the state of a model: {why}; {AGAIN}") from error
     except RecursionError as error:
-        raise DataError(f"{state.STATE}: nested too deeply") from error
+        raise DataError(f"{state.STATE}: nested too deeply; {AGAIN}") from error
 
 
 def _model(
@@ -101,12 +102,12 @@ def _model(
         model.set_output(transform=saved.output)
     packed = state.packed_steps(saved, objects, files)
     if saved.inputs.kind == "given":  # scikit-learn runs it as it is
-        why = "it was saved so"
+        why = "it was saved that way"
         plan = run_as_given(framed(model, model.estimator), why)
-        choice = Choice("cpu", f"as it is: {why}")
+        choice = Choice("cpu", f"run by scikit-learn: {why}")
         if device == "cuda":
             instead = "use device='auto' or 'cpu'"
-            raise Unsupported(Reason(plan.steps[0].name, f"it runs as it is: {why}", instead))
+            raise Unsupported(Reason(plan.steps[0].name, f"scikit-learn runs it: {why}", instead))
         steps.unpack_steps(plan, packed, fallback=True)
         takes: Input = GivenInput(plan.to_sklearn())
     else:

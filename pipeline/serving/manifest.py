@@ -1,7 +1,7 @@
-"""The manifest of a model folder, and the check that all of the folder is what was saved.
+"""The manifest of a model folder, and the check that the folder is unchanged since it was saved.
 
 The hash of every file is compared with ``SHA256SUMS``, which `sha256sum --check` reads as well,
-before any parser sees a byte. What was checked is what is parsed: each file is read once.
+before any parser sees a byte. Each file is read once, so the bytes checked are the bytes parsed.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from pipeline.system.atomic import sha256
 MANIFEST: Final = "model.manifest.json"
 SUMS: Final = "SHA256SUMS"
 FORMAT: Final = "pipeline.model/4"
+AGAIN: Final = "copy the model folder again, or fit the model again and save it"
+"""What to do about a damaged model."""
 LARGEST_TEXT: Final = 64 * 1024**2
 """Largest manifest or list of sums that is read, in bytes."""
 
@@ -86,7 +88,10 @@ def read_manifest(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
     found = {path.name for path in folder.iterdir()} - {SUMS}
     if found != set(sums):
         lost, more = sorted(set(sums) - found), sorted(found - set(sums))
-        raise DataError(f"{folder}: not as it was saved: missing {lost}, not recorded {more}")
+        raise DataError(
+            f"{folder}: changed since it was saved: missing files {lost}, unknown files {more}; "
+            f"{AGAIN}"
+        )
     files = {name: _checked(folder / name, recorded) for name, recorded in sums.items()}
     return _manifest(files.pop(MANIFEST), folder), files
 
@@ -101,14 +106,16 @@ def _sums(text: bytes, folder: Path) -> dict[str, str]:
     *lines, rest = text.decode("ascii", "replace").split("\n")
     sums = {match[2]: match[1] for line in lines if (match := _SUM.fullmatch(line))}
     if rest or MANIFEST not in sums or SUMS in sums or len(sums) != len(lines):
-        raise DataError(f"{folder / SUMS}: damaged: it does not list {MANIFEST} and each part once")
+        raise DataError(
+            f"{folder / SUMS}: damaged: not a list of {MANIFEST} and the parts; {AGAIN}"
+        )
     return sums
 
 
 def _bounded(path: Path) -> bytes:
     try:
         if path.stat().st_size > LARGEST_TEXT:
-            raise DataError(f"{path}: larger than {LARGEST_TEXT} bytes")
+            raise DataError(f"{path}: larger than {LARGEST_TEXT} bytes; {AGAIN}")
         return path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
@@ -116,11 +123,11 @@ def _bounded(path: Path) -> bytes:
 
 def _checked(path: Path, recorded: str) -> bytes:
     if path.is_symlink() or not path.is_file():
-        raise DataError(f"{path}: not a regular file")
+        raise DataError(f"{path}: not a regular file; {AGAIN}")
     data = _bounded(path) if path.name == MANIFEST else path.read_bytes()
     found = sha256(data)
     if found != recorded:
-        raise DataError(f"{path}: damaged or replaced: sha256 {found}, recorded {recorded}")
+        raise DataError(f"{path}: damaged: SHA-256 is {found}, not {recorded}; {AGAIN}")
     return data
 
 
@@ -130,12 +137,12 @@ def _manifest(data: bytes, folder: Path) -> Manifest:
         kind = msgspec.json.decode(data, type=_Kind).format
         if kind != FORMAT:
             raise DataError(
-                f"{path}: format {kind!r}, and this version reads {FORMAT!r}; fit the model again "
-                "and save it, or load it with the version that saved it"
+                f"{path}: has the format {kind!r}, but this version reads {FORMAT!r}; fit the "
+                "model again and save it, or load it with the version that saved it"
             )
         return msgspec.json.decode(data, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"{path}: not a manifest: {error}") from error
+        raise DataError(f"{path}: not a manifest: {error}; {AGAIN}") from error
 
 
 class _Kind(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""What predictions are written as, by the name of their file: Parquet or CSV."""
+"""The format of predictions, by the name of their file: Parquet or CSV."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ def is_csv(target: Path) -> bool:
     ending = target.suffix.lower()
     if ending not in ("", ".parquet", ".csv"):
         raise ConfigError(
-            f"{target}: predictions are written as .parquet or .csv; choose such a name"
+            f"{target}: predictions are written as Parquet or CSV; choose a name that ends in "
+            ".parquet or .csv"
         )
     return ending == ".csv"
 
 
 def _cell_type(target: Path, column: pa.Field) -> pa.DataType:
-    """Return what the cells of a column are as text; lists, bytes and the like are refused."""
+    """Return what the cells of a column are as text; lists, bytes and the like are rejected."""
     kind = decoded_type(column.type)
     if pa.types.is_nested(kind) or "binary" in str(kind):
         raise ConfigError(
-            f"{target}: the column {column.name!r} holds {kind}, which is no cell of text; write "
+            f"{target}: the column {column.name!r} holds {kind}, which CSV does not support; write "
             "a .parquet file, or do not copy the column"
         )
     return pa.string() if pa.types.is_string_view(kind) else kind

@@ -1,7 +1,7 @@
 """Predictions for a file of rows: streamed, in order, all of them or none.
 
-They are written beside the result, which they replace in the last step. A run that was terminated
-leaves the old result, and the next one begins anew.
+They are written to a draft, which replaces the old result in the last step. A run that was
+terminated leaves the old result, and the next run starts from the beginning.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ from pipeline.table.schema import Schema
 SCHEMA: Final = "pipeline.prediction/4"
 ROWS: Final = 131_072
 """Rows of a batch: 20 columns of float64 are 20 MiB."""
-FILED: Final = "a file holds every cell, of fewer rows with a lower --rows"
+FILED: Final = "files store dense rows (a lower --rows needs less memory)"
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """About the predictions: in the metadata of their file, and beside it."""
+    """The record of predictions, in the metadata of their file and in a file beside it."""
 
     schema: Literal["pipeline.prediction/4"]
     created: str
     model: str
     model_sha256: str
-    """Of the model's list of sums, and so of all of it."""
+    """Of the model's list of checksums, and so of all of the model."""
     input: str
     rows: int
     method: str
@@ -67,14 +67,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     not_read: list[str]
     """Columns of the input that the model was not fitted on."""
     columns: list[Difference]
-    """Empty where the model was fitted without ``profile=True``."""
+    """Empty if the model was fitted without ``profile=True``."""
     cluster: str
-    """Whose workers predicted; empty where it was this process."""
+    """The cluster whose workers predicted; empty if this process did."""
     output: str
     """The file of the predictions."""
     output_columns: list[str]
     cautions: list[str]
-    """How the rows are unlike those of the fit, as far as that is known."""
+    """How the rows differ from the training rows, as far as is known."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class PredictionJob:
         """
         outputs.is_csv(self.target)
         if not self.source.exists():
-            raise DataError(f"{self.source}: no such file")
+            raise DataError(f"{self.source}: no such file; check the path")
         target = self.target.resolve()
         if not target.parent.is_dir():
             raise OutputError(
@@ -114,7 +114,7 @@ class PredictionJob:
             raise ConfigError(f"{self.target}: is the input; choose another name for the output")
         for folder, whole in ((self.model, manifest.is_model), (self.source, Path.is_dir)):
             if folder.resolve() in target.parents and whole(folder):
-                raise ConfigError(f"{self.target}: lies in {folder}; choose another folder")
+                raise ConfigError(f"{self.target}: is inside {folder}; choose another folder")
 
 
 def predict_file(
@@ -128,47 +128,48 @@ def predict_file(
     rows: int = ROWS,
     say: Say | None = None,
 ) -> Record:
-    """Predict the rows of a file with a saved model; inside of `pipeline.cluster`, on its workers.
+    """Predict the rows of a file with a saved model; inside `pipeline.cluster`, on its workers.
 
     Parameters
     ----------
     model : str or Path
-        Folder that `save` or ``.venv/bin/python -m pipeline run`` made.
+        Folder that `save` or ``.venv/bin/python -m pipeline run`` wrote.
     source : str or Path
-        CSV, JSON lines, Parquet, Feather, or a folder of one kind of them, read as the file of the
-        training rows was.
+        CSV, JSON lines, Parquet or Feather, or a folder of files in one of these formats; it is
+        read in the same way as the file of the training rows.
     target : str or Path
-        The file to write: CSV where its name says so, and Parquet otherwise.
+        The file to write: CSV if its name ends in ``.csv``, and Parquet otherwise.
     copy_columns : sequence of str
-        Columns of the source to copy; without any, the rows are numbered.
+        Columns of the source to copy; by default, the rows are numbered.
     device : {"auto", "cpu", "cuda"}
     method : str, optional
-        By default ``"predict_proba"``, ``"predict"`` or ``"transform"``, the first that
-        the model has; the first with the class beside the probabilities.
+        The method to call; by default, the first of ``"predict_proba"``, ``"predict"`` and
+        ``"transform"`` that the model has. By default, the class is written beside
+        probabilities.
     rows : int
-        Of a batch.
+        Rows per batch.
     say : callable, optional
-        Gets a line of text for every batch.
+        Called with a line of text after every batch.
 
     Returns
     -------
     Record
-        What is kept beside the file too.
+        The record that is also written beside the file.
 
     Raises
     ------
     DataError
         A file is damaged, or does not fit the model.
     ConfigError
-        The model has no such method, or the input no such column; or a file would be lost.
+        The model has no such method, the input has no such column, or a file would be lost.
     OutOfMemory
         A batch is too large.
     OutputLocked
-        Another process writes the same predictions.
+        Another process is writing the same predictions.
     WorkerLost
         A worker of the cluster was lost in every attempt at a batch.
     OutputError
-        The disk is full, or the folder read-only.
+        The disk is full, or the folder is read-only.
 
     Examples
     --------
@@ -191,7 +192,7 @@ def predict_file(
     3,"dog",0,1
     """
     if isinstance(model, Accelerated):
-        raise ConfigError("predict_file takes a saved model; pass pipeline.save(model, path)")
+        raise ConfigError("predict_file needs a saved model; pass pipeline.save(model, path)")
     job = PredictionJob(Path(model), Path(source), Path(target), device, method, copy_columns, rows)
     record = run_job(job, say or (lambda text: None))
     for caution in record.cautions:
@@ -200,11 +201,11 @@ def predict_file(
 
 
 def run_job(job: PredictionJob, say: Say) -> Record:
-    """Write the predictions and their record; `predict_file` says what is raised."""
+    """Write the predictions and their record; `predict_file` documents the errors."""
     job.check()
     target = job.target.resolve()
     if target.is_dir():
-        raise OutputError(f"{target}: a folder is in the way; choose another name")
+        raise OutputError(f"{target}: is a folder; choose another name")
     draft, about = (target.with_name(f".{target.name}.{end}") for end in ("draft", "record"))
     beside = target.with_name(f"{target.name}.record.json")
     with writing(target), locked(target):
@@ -270,8 +271,8 @@ class Predictor:
                 lost[name] = texts
         if lost:
             warnings.warn(
-                f"{self.job.source}: the model knows the texts {lost}, which stand for missing "
-                "values in CSV; give it Parquet",
+                f"{self.job.source}: the model was fitted on the texts {lost}, which CSV files "
+                "use for missing values; save the rows as Parquet",
                 UserWarning,
                 stacklevel=2,
             )
@@ -287,16 +288,16 @@ class Predictor:
     def _check_columns(self) -> None:
         source, there, known = self.job.source, self.there, {*self.there}
         if unknown := [name for name in self.job.keep if name not in there]:
-            raise ConfigError(f"{source}: has no columns {unknown} to copy; there are {there[:20]}")
+            raise ConfigError(f"{source}: has no columns {unknown} to copy; it has {there[:20]}")
         if known.isdisjoint(self.features):
             raise DataError(
-                f"{source}: has the columns {there[:9]} and none of those that the model reads, "
-                f"{self.features[:9]}"
+                f"{source}: has none of the columns that the model was fitted on, "
+                f"{self.features[:9]}; it has {there[:9]}"
             )
         lost = [name for name in self._read_by_steps() if name not in known]
         if lost and not isinstance(self.model.inputs_, GivenInput):  # which may do without
             raise DataError(
-                f"{source}: lacks the columns {lost} that the model was fitted on; there are "
+                f"{source}: lacks the columns {lost} that the model was fitted on; it has "
                 f"{there[:20]}"
             )
 
@@ -342,7 +343,7 @@ class Predictor:
             rows, n_batches = rows + len(batch.output), n_batches + 1
             say(f"{rows:,} rows{of}")
         if not rows:
-            raise DataError(f"{self.job.source}: has no rows")
+            raise DataError(f"{self.job.source}: has no rows; pass a file with rows")
         return Record(
             schema=SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -387,7 +388,7 @@ class Predictor:
         try:
             values = getattr(self.model, method)(taken)
         except OutOfMemory as error:
-            raise OutOfMemory(f"{error}; or set fewer rows of a batch (--rows)") from error
+            raise OutOfMemory(f"{error}; or use smaller batches (--rows)") from error
         if not frames.is_sparse(values):
             return values
         # By columns, which Arrow takes over without a copy.
@@ -400,8 +401,8 @@ class Predictor:
             if len(there) != 1:
                 wanted = self.model.inputs_.column or "text"
                 raise ConfigError(
-                    f"{self.job.source}: the model reads one column of text and there are {there}; "
-                    f"name it {wanted!r}, or leave the others out"
+                    f"{self.job.source}: the model needs one column of text, but there are "
+                    f"{there}; name it {wanted!r}, or drop the others"
                 )
             return table[there[0]].to_pandas()
         X = from_arrow(table.select(there).replace_schema_metadata(None))
@@ -415,7 +416,7 @@ class Predictor:
         """Return cautions of columns without any value, where no profile knows of them."""
         empty = {*self.there} - valued - {*self.model.profile_}
         return [
-            f"{name!r}: no row has a value, and all are predicted as missing; check where"
+            f"{name!r}: no row has a value, so all are predicted as missing; check the data source"
             for name in self._read_by_steps()
             if name in empty
         ]

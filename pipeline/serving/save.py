@@ -1,4 +1,4 @@
-"""`save`: a fitted model as a folder."""
+"""`save`: write a fitted model as a folder."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from pipeline.table import frames
 
 @dataclass(frozen=True)
 class About:
-    """What the manifest says of a model beside the model.
+    """What the manifest says about a model in addition to the model itself.
 
     Parameters
     ----------
     metrics : mapping of str to float
     data_sha256 : str, optional
-        Of the file of the training rows.
+        SHA-256 of the file of the training rows.
     format : TableFormat, optional
-        How the file of the training rows was written, by which files are read for predictions; by
-        default what the model has as `table_format_`.
+        How the file of the training rows was written; files to predict are read in the same way.
+        By default, `table_format_` of the model.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -46,17 +46,17 @@ class About:
 
 
 def save(model: Accelerated, path: str | Path, about: About | None = None) -> Path:
-    """Write a fitted model into a folder, whole or not at all.
+    """Write a fitted model into a folder, completely or not at all.
 
-    No file of it is a pickle: estimators are skops, boosters of XGBoost their own UBJSON, and
-    everything else is JSON.
+    No file is a pickle: estimators are stored as skops, XGBoost boosters as UBJSON, and
+    everything else as JSON.
 
     Parameters
     ----------
     model : Accelerated
-        Fitted.
+        A fitted model.
     path : str or Path
-        The folder; a model that is there is replaced in one step.
+        The folder; an existing model is replaced in one step.
     about : About, optional
         Metrics and hash of the data for the manifest.
 
@@ -68,9 +68,9 @@ def save(model: Accelerated, path: str | Path, about: About | None = None) -> Pa
     Raises
     ------
     ConfigError
-        A part of the model, as a function of your own, cannot be kept without pickle.
+        A part of the model, such as a function of your own, cannot be saved without pickle.
     OutputError
-        The folder cannot be written, or holds something else.
+        The folder cannot be written, or contains something else.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def save(model: Accelerated, path: str | Path, about: About | None = None) -> Pa
     if not isinstance(model, Accelerated):
         best = isinstance(getattr(model, "best_estimator_", None), Accelerated)
         raise ConfigError(
-            f"save takes an Accelerated and got {type(model).__name__}; "
+            f"save needs an Accelerated, not {type(model).__name__}; "
             + ("pass its best_estimator_" if best else "fit Accelerated(estimator)")
         )
     check_is_fitted(model, "plan_")
@@ -154,7 +154,7 @@ def without_memory(estimator: BaseEstimator) -> BaseEstimator:
 
 
 def check_keys(estimator: BaseEstimator) -> None:
-    """Refuse parameters that are mappings of which skops would not keep the keys.
+    """Reject parameters that are mappings of which skops would not keep the keys.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def check_keys(estimator: BaseEstimator) -> None:
         if not known or bools or len({str(key) for key in keys}) < len(keys):
             raise ConfigError(
                 f"estimator.{path.replace('__', '.')}: a mapping with the keys {keys} cannot be "
-                "saved; use keys that are all text, or all numbers, as 1 for True"
+                "saved; use only text or only numbers as keys, such as 1 instead of True"
             )
 
 

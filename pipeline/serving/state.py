@@ -1,7 +1,7 @@
-"""``model.skops`` and ``state.json``: a fitted model but for boosters.
+"""``model.skops`` and ``state.json``: a fitted model without its boosters.
 
-The first holds the estimators, and what else is of Python: names of columns, and the classes. The
-second holds what has a type that can be checked before it is used.
+The first holds the estimators and other Python objects: names of columns, and the classes. The
+second holds values whose types can be checked before they are used.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pipeline.errors import DataError
 from pipeline.model.as_given import GivenInput
 from pipeline.model.inputs import DaskInput, Input, LabelInput, TextInput
 from pipeline.serving import allowlist
+from pipeline.serving.manifest import AGAIN
 from pipeline.serving.steps import BoosterState, Packed, State
 from pipeline.table.drift import ColumnProfile
 from pipeline.table.schema import Column, Schema
@@ -99,20 +100,21 @@ def decode(files: Mapping[str, bytes]) -> tuple[SavedState, SavedObjects]:
     """
     lost = [name for name in (STATE, MODEL) if name not in files]
     if lost:
-        raise DataError(f"the model has no {', '.join(lost)}")
+        raise DataError(f"the model has no {', '.join(lost)}; {AGAIN}")
     try:
         state = msgspec.json.decode(files[STATE], type=SavedState)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(
-            f"{STATE}: not the state of a model that this version knows: {error}; load it with "
+            f"{STATE}: not the state of a model that this version can read: {error}; load it with "
             "the version that saved it, or a later one"
         ) from error
     try:
         objects = msgspec.convert(allowlist.loads(files[MODEL], MODEL), SavedObjects)
     except msgspec.ValidationError as error:
-        raise DataError(f"{MODEL}: not a model: {error}") from error
+        raise DataError(f"{MODEL}: not a model: {error}; {AGAIN}") from error
     if not isinstance(objects.estimator, BaseEstimator):
-        raise DataError(f"{MODEL}: the estimator is no estimator")
+        what = type(objects.estimator).__name__
+        raise DataError(f"{MODEL}: holds a {what} instead of an estimator; {AGAIN}")
     return state, objects
 
 
@@ -128,7 +130,8 @@ def packed_steps(
     """
     boosters = [step.file for _, step in state.steps if isinstance(step, BoosterState)]
     if {*boosters, STATE, MODEL} != set(files) or len(state.steps) != len(objects.steps):
-        raise DataError(f"{STATE}: is not of the same model as the other parts, {sorted(files)}")
+        others = sorted(files)
+        raise DataError(f"{STATE}: does not belong to the model of the files {others}; {AGAIN}")
     pairs = zip(state.steps, objects.steps, strict=True)
     return [(name, Packed(step, names, fitted, files)) for (name, step), (names, fitted) in pairs]
 

@@ -1,7 +1,7 @@
-"""Between the steps of a fitted plan and what a model folder holds of them.
+"""Conversion between the steps of a fitted plan and the files of a model folder.
 
-A step is kept as the fitted scikit-learn estimator that it lifts to, a booster of XGBoost as its
-own file. Beside it stands what scikit-learn's objects do not hold.
+A step is saved as the fitted scikit-learn estimator that it lifts to; a booster of XGBoost has its
+own file. What scikit-learn's objects do not hold is stored beside them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pipeline.compile.nodes import check_type
 from pipeline.compile.plan import Plan, Step, StepWorker, make_host_step
 from pipeline.compile.program import Program, header
 from pipeline.errors import DataError, Reason, Unsupported
+from pipeline.serving.manifest import AGAIN
 from pipeline.typing import Estimator
 
 FORMS: Mapping[str, type] = {form.__name__: form for form in (Categories, Dates, Numbers)}
@@ -46,7 +47,7 @@ class ProgramState(
     """Paths of what scikit-learn's own steps ran on a host; their twins can."""
     width: int
     dtype: Literal["auto", "float32", "float64"]
-    """Of its matrix, from which the estimator behind it has learnt."""
+    """Of its matrix, on which the estimator behind it was fitted."""
 
 
 class BoosterState(
@@ -60,7 +61,7 @@ class BoosterState(
 class ModelState(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="model"
 ):
-    """From which matrix an estimator has learnt, where its rows were made one."""
+    """The matrix that an estimator was fitted on, if its rows were converted to one."""
 
     dtype: Literal["auto", "float32", "float64"] = "auto"
     rows: Annotated[str, msgspec.Meta(pattern="^(bool|u?int(8|16|32|64)|float(16|32|64))$")] = (
@@ -125,7 +126,7 @@ def unpack_steps(plan: Plan, saved: Sequence[tuple[str, Packed]], *, fallback: b
     names, here = [name for name, _ in saved], [step.name for step in plan.steps]
     if names != here:
         raise DataError(
-            f"the steps of the state, {names}, are not those of the estimator, {here}; "
+            f"the steps of the state, {names}, differ from those of the estimator, {here}; "
             "load the model with the version that saved it, or fit it again"
         )
     for step, (_, packed) in zip(plan.steps, saved, strict=True):
@@ -151,7 +152,10 @@ def _resume(step: Step, packed: Packed, *, fallback: bool) -> None:
         _take_over(step, check_type(packed.fitted, worker.estimator), fallback=fallback)
         _recall(step.worker, state, packed)
     else:
-        raise DataError(f"{step.name}: was saved as another kind of step")
+        raise DataError(
+            f"{step.name}: was saved as another kind of step; load the model with the version that "
+            "saved it, or fit it again"
+        )
 
 
 def _take_over(step: Step, fitted: Estimator, *, fallback: bool) -> None:
@@ -161,8 +165,8 @@ def _take_over(step: Step, fitted: Estimator, *, fallback: bool) -> None:
         return
     try:
         if not isinstance(step.worker, Cuml | Vectorizer | DocumentsModel):
-            why = f"a saved {type(fitted).__name__} has no way onto the GPU"
-            raise Unsupported(Reason(step.name, why, "use device='auto', or fit it there"))
+            why = f"a saved {type(fitted).__name__} cannot be loaded onto the GPU"
+            raise Unsupported(Reason(step.name, why, "use device='auto', or fit it on the GPU"))
         step.worker.resume(fitted)
     except Unsupported as refused:
         if not fallback and step.device != "cpu":
@@ -173,15 +177,15 @@ def _take_over(step: Step, fitted: Estimator, *, fallback: bool) -> None:
 
 
 def _recall(worker: StepWorker, state: ModelState, packed: Packed) -> None:
-    """Make a model learn and answer from the type of matrix that the saved one did."""
+    """Make a model fit and predict from the type of matrix that the saved one used."""
     assert isinstance(worker, Model)
     worker.dtype, worker.row = "auto", None
     if state.width is None:
         return
     if state.width != packed.fitted.n_features_in_:
         raise DataError(
-            f"{type(packed.fitted).__name__} knows {packed.fitted.n_features_in_} columns, and "
-            f"the state says that it learnt from {state.width}"
+            f"{type(packed.fitted).__name__} was fitted on {packed.fitted.n_features_in_} columns, "
+            f"but the state says {state.width}; {AGAIN}"
         )
     row = np.zeros((1, state.width), state.rows)
     worker.dtype = state.dtype

@@ -1,1 +1,1 @@
-"""The machine: devices, memory, threads, files that appear whole or not at all."""
+"""The machine: devices, memory, threads, and files that are written completely or not at all."""

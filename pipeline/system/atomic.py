@@ -1,8 +1,8 @@
 """Publishing a folder of results: all of it, or nothing.
 
-Results are written into a hidden sibling, flushed to disk, and exchanged with
-the final folder in one step. A killed run leaves the old results, or the new
-ones; what it left behind is removed by the next run.
+Results are written into a hidden folder beside the final one, flushed to disk, and exchanged
+with it in one step. A killed run leaves the old results or the new ones; the next run removes
+what it left behind.
 """
 
 from __future__ import annotations
@@ -95,8 +95,7 @@ def locked(path: Path) -> Iterator[None]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise OutputLocked(
-                    f"{path}: another process is writing here; wait for it, or write to another "
-                    "place"
+                    f"{path}: another process is writing here; wait for it, or choose another path"
                 ) from error
             # Whoever held the lock before may have removed the file since it was opened here.
             with suppress(FileNotFoundError):
@@ -108,12 +107,12 @@ def locked(path: Path) -> Iterator[None]:
 
 def _check(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder}: a file is in the way; remove it or choose another --out")
+        raise OutputError(f"{folder}: is a file; remove it, or choose another folder")
     known = any((folder / name).is_file() for name in RECORDS)
     if folder.exists() and any(folder.iterdir()) and not known:
         raise OutputError(
-            f"{folder}: holds something else than results, which would be lost; "
-            "empty it or choose another --out"
+            f"{folder}: contains files other than results, which would be lost; "
+            "empty it, or choose another folder"
         )
 
 
@@ -176,7 +175,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         with suppress(OSError):
             aside.unlink(missing_ok=True)
         reason = error.strerror or error
-        raise OutputError(f"{path}: {reason}; name another folder or free this one") from error
+        raise OutputError(f"{path}: {reason}; choose another folder, or fix this one") from error
 
 
 def sha256(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Values that are made once and kept for whoever asks next, within a number of bytes."""
+"""Values that are computed once and kept for the next use, up to a number of bytes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Cache:
             return self._values[key][0]
 
     def put(self, key: Hashable, value: Any, n_bytes: int) -> None:
-        """Keep a value of so many bytes, and let others go for it."""
+        """Keep a value of some bytes, and drop others for it."""
         if n_bytes > self.room_bytes:
             return
         with self._lock:

@@ -1,4 +1,4 @@
-"""From what the user asks for to the device that will be used, and why."""
+"""The device that is used for a request, and why."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def choose(device: str) -> Choice:
 
 
 def obstacle() -> str:
-    """Return what stands in the way of ``"cuda"``; empty when nothing does."""
+    """Return why ``"cuda"`` cannot be used; empty if it can."""
     found = gpu.why_unusable(gpu.probe(), os.environ)
     if found:
         return found

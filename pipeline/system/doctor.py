@@ -1,7 +1,7 @@
 """What this machine has, what is wrong with the environment, and how to fix it.
 
-Imports none of the packages it judges, so that it answers at once and also
-where they are broken.
+It imports none of the packages that it checks, so it is fast and also works where they
+are broken.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ print("cupy", cupy.__version__, "and cudf", cudf.__version__, "compute on the GP
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong and how to fix it; an error makes the environment unusable."""
+    """What is wrong, and how to fix it; an error makes the environment unusable."""
 
     kind: Literal["error", "warning"]
     what: str
@@ -62,7 +62,7 @@ class Diagnosis:
             f"{each.kind}: {each.what}\n    to fix it: {each.fix}" for each in self.problems
         ]
         lines = [f"{label:<11}{text}" for label, text in self.facts.items()]
-        return "\n".join([*lines, "", *(problems or ["No problems found."])])
+        return "\n".join([*lines, "", *(problems or ["No problems."])])
 
 
 def diagnose() -> Diagnosis:
@@ -128,7 +128,7 @@ def package_problems(
         if not found:
             yield Problem("error", f"{wanted.name} is not installed", fix)
         elif not wanted.specifier.contains(found, prereleases=True):
-            what = f"{wanted.name} is {found}, wanted {wanted.specifier}"
+            what = f"{wanted.name} {found} is installed, but {wanted.specifier} is required"
             yield Problem("error", what, fix)
 
 
@@ -169,7 +169,7 @@ def _test_gpu(installed: str, obstacle: str) -> tuple[str, list[Problem]]:
         return f"not run: {obstacle}", []
     failure, said = try_program(_GPU_PROGRAM)
     fix = _fix(installed, anew=True)
-    return said, [Problem("error", f"the GPU does not compute: {said}", fix)] if failure else []
+    return said, [Problem("error", f"the test of the GPU failed: {said}", fix)] if failure else []
 
 
 def try_program(program: str, timeout: float = TIMEOUT_S) -> tuple[bool, str]:
@@ -178,9 +178,9 @@ def try_program(program: str, timeout: float = TIMEOUT_S) -> tuple[bool, str]:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
-        return True, f"no answer in {timeout:g} s"
+        return True, f"no response within {timeout:g} s"
     lines = (done.stderr if done.returncode else done.stdout).strip().splitlines()
-    return done.returncode != 0, lines[-1] if lines else f"it ended with {done.returncode}"
+    return done.returncode != 0, lines[-1] if lines else f"exit code {done.returncode}"
 
 
 def _gib(size: int) -> str:

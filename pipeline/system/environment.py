@@ -1,4 +1,4 @@
-"""What a record says of the machine, the packages and the code's revision."""
+"""What a record says about the machine, the packages and the revision of the code."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ asks the driver through its own command, `nvidia-smi`::
     cpu
     [gpu] cpu: no NVIDIA driver (nvidia-smi is missing)
 
-The answer, ``cpu``, ``cu12`` or ``cu13``, is the only thing on standard output.
+Only the result, ``cpu``, ``cu12`` or ``cu13``, goes to standard output.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TIMEOUT_S = 60.0
 class Device:
     """One GPU as its driver describes it.
 
-    `memory_bytes` is None where the driver does not tell (unified memory).
+    `memory_bytes` is None if the driver does not report it (unified memory).
     """
 
     name: str
@@ -85,12 +85,12 @@ def _ask(path: str) -> Probe:
             command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Probe(why_not=f"the NVIDIA driver shows no GPU: {error}")
+        return Probe(why_not=f"the NVIDIA driver reports no GPU: {error}")
     rows = [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines()]
     rows = [row for row in rows if len(row) == len(_FIELDS)]
     if done.returncode or not rows:
         said = " ".join((done.stdout + done.stderr).split()) or f"exit status {done.returncode}"
-        return Probe(why_not=f"the NVIDIA driver shows no GPU: {said}")
+        return Probe(why_not=f"the NVIDIA driver reports no GPU: {said}")
     return _read(rows)
 
 
@@ -114,16 +114,16 @@ def unsupported(system: str, machine: str, libc: str) -> str:
     """Return why RAPIDS has no packages for a machine, or an empty string.
 
     >>> unsupported("linux", "x86_64", "glibc 2.17")
-    'RAPIDS needs glibc 2.28 or newer, found glibc 2.17'
+    'RAPIDS needs glibc 2.28 or newer; this machine has glibc 2.17'
     """
     if system != "linux":
-        return f"RAPIDS needs Linux (on Windows: WSL2), found {system}"
+        return f"RAPIDS needs Linux (on Windows, WSL2); this machine runs {system}"
     if machine not in MACHINES:
         return f"RAPIDS has no packages for the processor {machine}"
     name, _, version = libc.partition(" ")
     if name != "glibc" or _numbers(version)[:2] < OLDEST_GLIBC:
-        found = libc or "another C library"
-        return f"RAPIDS needs glibc {_dotted(OLDEST_GLIBC)} or newer, found {found}"
+        here = libc or "another C library"
+        return f"RAPIDS needs glibc {_dotted(OLDEST_GLIBC)} or newer; this machine has {here}"
     return ""
 
 
@@ -139,7 +139,7 @@ def why_unusable(probe: Probe, environ: Mapping[str, str]) -> str:
     if visible is not None and (not visible.strip() or visible.strip().startswith("-")):
         return f"the GPUs are hidden by CUDA_VISIBLE_DEVICES={visible!r}"
     if not _capabilities(probe):
-        return f"{probe.devices[0]} is below {_dotted(OLDEST_CAPABILITY)}"
+        return f"{probe.devices[0]} is below {_dotted(OLDEST_CAPABILITY)}, the minimum"
     if _numbers(probe.driver) < (OLDEST_DRIVER,):
         return f"driver {probe.driver} is older than {OLDEST_DRIVER}; update it"
     return ""
@@ -148,7 +148,7 @@ def why_unusable(probe: Probe, environ: Mapping[str, str]) -> str:
 def choose_extra(probe: Probe, environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the extra of this project that fits the machine, and why.
 
-    GPUs too old for RAPIDS are passed over; the oldest of the others decides.
+    GPUs too old for RAPIDS are ignored; the oldest of the others decides.
 
     ``GPU=cpu|cu12|cu13`` in `environ` overrides everything.
 

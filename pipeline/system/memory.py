@@ -1,4 +1,4 @@
-"""Memory that runs out: one error, whichever library it was that asked for more."""
+"""Memory that runs out: one error, whichever library asked for more."""
 
 from __future__ import annotations
 

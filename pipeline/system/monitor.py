@@ -1,6 +1,6 @@
-"""What a run takes of the GPU: time, memory and energy.
+"""The time, memory and energy that a run takes on the GPU.
 
-What cannot be read is named with the reason, never guessed.
+What cannot be read is reported with the reason, never guessed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def watching(*, gpu: bool, nvml: Any = None) -> Iterator[list[Usage]]:
             device.stop()
         after, energy = device.joules(missing) if device else None, {}
         if before is not None and after is not None:
-            energy["gpu"] = Energy(joules=after - before, how="NVML's counter, the whole GPU")
+            energy["gpu"] = Energy(joules=after - before, how="NVML's counter of all of the GPU")
         seen.append(
             Usage(
                 gpu_use=sum(device.uses) / len(device.uses) if device else None,

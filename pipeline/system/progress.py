@@ -32,7 +32,7 @@ def progress(what: str, total: int) -> Iterator[Say]:
     Parameters
     ----------
     what : str
-        Stands before the bar.
+        The text before the bar.
     total : int
         Number of lines that will come.
 

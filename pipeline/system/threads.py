@@ -1,7 +1,7 @@
-"""Loops over all cores; NumPy lets go of the interpreter's lock while it works.
+"""Loops over all cores; NumPy releases the interpreter's lock while it works.
 
-Importing this tunes nothing. The command line and the workers of a comparison call
-`keep_freed_memory` as they start; a script that wants the same calls it itself.
+Importing this changes no setting. The command line and the workers of a comparison call
+`keep_freed_memory` as they start; scripts can call it themselves.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Tables: read, converted to frames and matrices, held to a schema."""
+"""Tables: read, converted to frames and matrices, and checked against a schema."""

@@ -1,4 +1,4 @@
-"""Tables of Arrow: made of other libraries' frames, and what their types hold."""
+"""Arrow tables: how other libraries' frames become one, and what their types hold."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ def as_text(values: Cells) -> Cells:
 
 
 def arrow_table(source: Any) -> pa.Table:
-    """Return a table of any library as Arrow's; of an index what has a name is a column.
+    """Return a table of any library as Arrow's; named levels of an index become columns.
 
-    A column of texts beside numbers becomes text. `DataError` says that it is no table with names,
-    or that a column holds what is no cell.
+    A column that mixes texts and numbers becomes text. `DataError` says that it is not a table
+    with column names, or that a column holds values of an unsupported type.
 
     >>> arrow_table(pd.DataFrame({"a": [1, "n.a.", None]}, dtype=object))["a"].to_pylist()
     ['1', 'n.a.', None]
@@ -122,7 +122,7 @@ def arrow_table(source: Any) -> pa.Table:
         columns = (c.cast(cast[c.type]) if c.type in cast else c for c in table.columns)
     else:
         what = type(source).__name__
-        raise DataError(f"a {what} is no table with names for its columns; pass a path or a frame")
+        raise DataError(f"a {what} is not a table with column names; pass a path or a frame")
     if not (texts := names.map(str)).is_unique:
         raise repeated(texts)
     return pa.table(dict(zip(texts, columns, strict=True)))
@@ -143,7 +143,8 @@ def _column(series: pd.Series, name: Any) -> pa.Array:
         if odd:
             value = series.iloc[odd[0]]
             raise DataError(
-                f"column {name!r} holds values of several types, or of one that no table has: "
-                f"{value!r} in row {odd[0]}; make them one type (astype('str'), pandas.to_numeric)"
+                f"column {name!r} holds values of several types, or of a type that tables do not "
+                f"support: {value!r} in row {odd[0]}; convert it to one type (astype('str'), "
+                "pandas.to_numeric)"
             ) from error
         return pa.array([str(each) if k else None for each, k in zip(series, known, strict=True)])

@@ -1,4 +1,4 @@
-"""What is fitted in place of the user's estimators, which are not changed."""
+"""Copies that are fitted in place of the user's estimators, which stay unchanged."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def shown(part: Any, memo: dict[int, Any] | None = None) -> Any:
-    """Return a copy of a fitted estimator that shares what it has learnt, in arrays to read alone.
+    """Return a copy of a fitted estimator that shares its fitted arrays, read-only.
 
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge

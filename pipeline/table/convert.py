@@ -1,9 +1,9 @@
 """Tables of every library, converted to a frame or a matrix without Python objects.
 
-The columns hold numbers, booleans, text, categories, dates or durations. A column of Python
-objects of several types, or of a type that no step takes, stays as it is, for it may not be
-used; `pipeline.table.schema` refuses it where it is. For steps on the host all objects stay what
-they are to scikit-learn.
+The columns hold numbers, booleans, text, categories, dates or durations. A column that mixes types,
+or holds a type that no step supports, is kept as it is, because it may not be used;
+`pipeline.table.schema` rejects it if it is. For steps on the host, all objects stay what they are
+to scikit-learn.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def why_no_table(X: Table) -> str:
     """Return why X cannot be converted; empty where it can, or where it is None or in partitions.
 
     >>> why_no_table([1, 2]).partition(".")[0]
-    'X has 1 dimension(s) and a table has 2'
+    'X has 1 dimension(s), but a table has 2'
     """
     if X is None or frames.is_partitioned(X):
         return ""
@@ -110,7 +110,7 @@ def is_arrow(X: Table) -> bool:
 def to_arrow(X: Table) -> pa.Table | None:
     """Return a table of another library than pandas as Arrow's; None of what is no such table."""
     if frames.is_partitioned(X):
-        raise DataError("X has partitions and one table is needed here; pass X.compute()")
+        raise DataError("X is partitioned, but a single table is needed here; pass X.compute()")
     if frames.library(X) == "polars" and type(X).__name__ == "LazyFrame":
         raise DataError("X is a polars.LazyFrame, which holds no rows yet; pass X.collect()")
     if isinstance(X, np.ma.MaskedArray):
@@ -294,13 +294,13 @@ def _from_array(X: Table, how: Callable[[pd.Series], pd.Series | None]) -> Any:
     try:
         array = X if frames.library(X) in frames.ARRAYS or frames.is_sparse(X) else np.asarray(X)
     except ValueError as error:  # lists of different lengths
-        raise DataError(f"X is no table: {error}") from error
+        raise DataError(f"X is not a table: {error}; pass rows of equal length") from error
     if array is not X and array.dtype.kind in "US":
         array = np.asarray(X, dtype=object)
     if len(array.shape) != 2:
         raise DataError(
-            f"X has {len(array.shape)} dimension(s) and a table has 2. Reshape your data: "
-            "X.reshape(-1, 1) is one column, X.reshape(1, -1) one row"
+            f"X has {len(array.shape)} dimension(s), but a table has 2. Reshape your data: "
+            "X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row"
         )
     if array.dtype.kind in "cSV":
         why = "Complex data not supported: " if array.dtype.kind == "c" else ""

@@ -1,8 +1,8 @@
-"""Dates and durations as whole numbers, and the clocks of time zones, the same on every device.
+"""Dates and durations as integers, and the clocks of time zones, the same on every device.
 
-The libraries' own `tz_convert` disagree far from today: cuDF looks times up in a table that is not
-in order after the last change in the system's files (2037), and PyArrow knows no daylight saving
-time there. The table here is read off pandas, which follows the rules of `zoneinfo` for all years.
+The libraries' own `tz_convert` disagree for distant dates: cuDF uses a table that is not in order
+after the last change in the system's files (2037), and PyArrow applies no daylight saving time
+there. The table here comes from pandas, which follows the rules of `zoneinfo` for all years.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def wall_clock(series: Column, name: Name, xp: ModuleType) -> Any:
     """
     if series.dtype.kind != "M":
         raise DataError(
-            f"column {name!r} holds {series.dtype} values where dates are needed; "
-            "pandas.to_datetime makes dates of text"
+            f"column {name!r} holds {series.dtype} values, but dates are needed; "
+            "convert text with pandas.to_datetime"
         )
     counts, unit = ticks(series)
     factor = _NANOSECONDS[unit]
@@ -66,8 +66,8 @@ def wall_clock(series: Column, name: Name, xp: ModuleType) -> Any:
     if factor > 1 and bool(far.any()):
         row = int(far.argmax())
         raise DataError(
-            f"column {name!r} holds a date outside the years 1678 to 2261, which nanoseconds do "
-            f"not reach (the first is in row {row}); replace it by a missing value"
+            f"column {name!r} holds a date outside the years 1678 to 2261, the range of "
+            f"nanosecond timestamps (the first is in row {row}); replace it with a missing value"
         )
     return counts if factor == 1 else xp.where(counts == MISSING, MISSING, counts * factor)
 

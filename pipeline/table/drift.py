@@ -1,7 +1,7 @@
-"""What the columns held at fit, and how other rows differ: ranges, missing and unseen values.
+"""How other rows differ from the training rows: ranges, missing values and unseen values.
 
-A `ColumnProfile` is learnt from the training rows. `Difference` counts other rows against it,
-batch by batch, so any number of rows takes the same memory.
+A `ColumnProfile` describes the training rows. A `Difference` counts other rows against it, batch by
+batch, so any number of rows takes the same memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHOWN = 3
 SHARE = 0.05
 """Of the rows that are unlike those of the fit, which deserves a caution."""
 CHANCE = 1e-3
-"""How often rows like those of the fit may be told to miss more values, in any column."""
+"""How often rows like the training rows may be reported to miss more values, in any column."""
 _TICKS = {"date": "datetime64[ns]", "duration": "timedelta64[ns]"}
 
 
@@ -36,9 +36,9 @@ class ColumnProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     low: float | None = None
     high: float | None = None
     values: list[str] | None = None
-    """None where the column is no text, or has more than `MOST_VALUES`."""
+    """None if the column is not text, or has more than `MOST_VALUES`."""
     once: int = 0
-    """Values of text that one row alone holds."""
+    """Values of text that occur in one row only."""
 
     @property
     def missing(self) -> float:
@@ -56,10 +56,10 @@ class Difference(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     missing_at_fit: float
     """Share of the rows."""
     below: int = 0
-    """Rows with less than the least number at fit."""
+    """Rows with a number below the minimum of the training rows."""
     above: int = 0
     unseen: int | None = None
-    """Rows with a text that was not there at fit; None where these are not known."""
+    """Rows with a text that no training row had; None if these are not known."""
     examples: list[str] = []
 
     def add(self, other: Difference) -> None:
@@ -137,7 +137,7 @@ def _compare(name: str, column: pd.Series, learnt: ColumnProfile) -> Difference:
 
 
 def cautions(counted: Mapping[str, Difference], profile: Mapping[str, ColumnProfile]) -> list[str]:
-    """Return a sentence for each way in which more than a twentieth of the rows are unlike."""
+    """Return a sentence for each difference of more than a twentieth of the rows."""
     chance, told = CHANCE / max(len(profile), 1), []
     for name, found in counted.items():
         learnt, rows, outside = profile[name], max(found.rows, 1), found.below + found.above
@@ -145,21 +145,21 @@ def cautions(counted: Mapping[str, Difference], profile: Mapping[str, ColumnProf
         expected = learnt.once / max(learnt.rows, 1)
         if found.unseen and found.unseen / rows > SHARE + expected:
             told.append(
-                f"{name!r}: {found.unseen:,} of {rows:,} rows hold what no row of the fit did, "
-                f"such as {', '.join(map(repr, found.examples))}; check spelling and language"
+                f"{name!r}: {found.unseen:,} of {rows:,} rows hold values that no training row "
+                f"had, such as {', '.join(map(repr, found.examples))}; check spelling and language"
             )
         # Later dates than those of the fit are what is predicted as a rule.
         if learnt.kind == "number" and outside / rows > SHARE:
             told.append(
-                f"{name!r}: {outside:,} of {rows:,} rows lie outside of {learnt.low:,g} to "
-                f"{learnt.high:,g}, the range of the fit; check the unit"
+                f"{name!r}: {outside:,} of {rows:,} rows are outside the range of the training "
+                f"rows, {learnt.low:,g} to {learnt.high:,g}; check the unit"
             )
         missing = found.without / rows
         # Fisher's exact test: how often chance puts so many of all missing values here.
         among = rows + learnt.rows, found.without + learnt.without, rows
         if missing - learnt.missing > SHARE and hypergeom.sf(found.without - 1, *among) < chance:
             told.append(
-                f"{name!r}: {missing:.0%} of the rows have no value, and {learnt.missing:.0%} had "
-                "none at fit; check where it comes from"
+                f"{name!r}: {missing:.0%} of the rows have no value, but only "
+                f"{learnt.missing:.0%} of the training rows had none; check the data source"
             )
     return told

@@ -1,6 +1,6 @@
-"""Columns as codes: integers beside the distinct values that they stand for, -1 for missing.
+"""Columns as codes: integers that point to the distinct values, and -1 for missing values.
 
-Text gets its codes from Arrow, without a Python object a row.
+Text gets its codes from Arrow, without a Python object per row.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def encode_objects(cells: np.ndarray, name: Name) -> CodedObjects:
         types = sorted({type(cell).__qualname__ for cell in cells})
         raise CellTypeError(
             "Encoders require their input argument must be uniformly strings or numbers. Got "
-            f"{types} in the column {name!r}; make it one type (astype('str')) or leave it out"
+            f"{types} in the column {name!r}; convert it to one type (astype('str')) or drop it"
         ) from error
     holes = np.flatnonzero(codes < 0)
     none = holes[[cell is None for cell in cells[holes]]]
@@ -256,21 +256,21 @@ class CellTypeError(DataError, TypeError):
 def missing_dates(name: Name) -> DataError:
     """Return the error for missing dates where categories are needed."""
     return DataError(
-        f"column {name!r} holds missing dates, which no encoder of scikit-learn takes; "
-        "fill them, or take parts of the dates (CalendarFeatures)"
+        f"column {name!r} holds missing dates, which scikit-learn's encoders do not support; "
+        "fill them, or use CalendarFeatures"
     )
 
 
 def as_floats(values: np.ndarray, name: Name) -> np.ndarray:
-    """Return distinct numbers as float64; refuse integers that would become one number."""
+    """Return distinct numbers as float64; reject integers that would become one number."""
     floats = values.astype("float64")
     order = np.argsort(floats, kind="stable")
     same = np.flatnonzero(np.diff(floats[order]) == 0)
     if len(same):
         a, b = sorted(values[order[same[0] : same[0] + 2]].tolist())
         raise DataError(
-            f"column {name!r} holds {a} and {b}, which are one number as float64, the type of "
-            "integers with missing values in scikit-learn; make the column text "
-            "(astype('string')), or int64 if nothing is missing"
+            f"column {name!r} holds {a} and {b}, which become the same number as float64, "
+            "scikit-learn's type for integers with missing values; convert the column to text "
+            "(astype('string')), or to int64 if nothing is missing"
         )
     return floats

@@ -1,4 +1,4 @@
-"""The only place that knows pandas from cuDF and NumPy from CuPy.
+"""The only place that distinguishes pandas from cuDF and NumPy from CuPy.
 
 A library is recognised by the name of the module that defines an object's type, so nothing is
 imported to find out. Everything else works on arrays: numbers with NaN for missing, or the codes
@@ -37,8 +37,8 @@ NULLABLE = {"i": "Int64", "u": "UInt64", "f": "float64", "b": "boolean"}
 """Kind of numbers -> pandas' type for those with missing values."""
 _ENCODE = "convert it (astype), encode it (OneHotEncoder, OrdinalEncoder, TargetEncoder)"
 _SUGGESTIONS = {
-    "M": "take its parts (CalendarFeatures), count the time from a day (subtract it)",
-    "m": "count it in a unit (.dt.total_seconds())",
+    "M": "use CalendarFeatures, subtract a date and convert to seconds (.dt.total_seconds()),",
+    "m": "convert it to seconds (.dt.total_seconds())",
 }
 
 
@@ -155,13 +155,13 @@ def at(X: Table, rows: np.ndarray | slice) -> Any:
 
 
 def no_numbers(name: Name, dtype: DType) -> DataError:
-    """Return the error for a column that holds no numbers where they are needed.
+    """Return the error for a column that must hold numbers and does not.
 
     >>> str(no_numbers("gap", np.dtype("timedelta64[s]")))[:59]
-    "column 'gap' holds timedelta64[s] values where numbers are "
+    "column 'gap' holds timedelta64[s] values, but numbers are n"
     """
-    suggestion = f"{_SUGGESTIONS.get(dtype.kind, _ENCODE)} or leave it out"
-    return DataError(f"column {name!r} holds {dtype} values where numbers are needed; {suggestion}")
+    suggestion = f"{_SUGGESTIONS.get(dtype.kind, _ENCODE)} or drop it"
+    return DataError(f"column {name!r} holds {dtype} values, but numbers are needed; {suggestion}")
 
 
 def is_finite(values: Array, xp: ModuleType) -> bool:
@@ -178,13 +178,13 @@ def is_finite(values: Array, xp: ModuleType) -> bool:
 def infinite_numbers(name: Name, infinite: Array) -> DataError:
     """Return the error for a column in which some numbers, which are marked, are infinite."""
     return DataError(
-        f"column {name!r} holds infinite values; replace them by numbers or by missing values "
+        f"column {name!r} holds infinite values; replace them with numbers or missing values "
         f"(the first is in row {int(infinite.argmax())})"
     )
 
 
 def numbers(X: Table, name: Name) -> Any:
-    """Return a numeric column as a 1-D array, missing values as NaN; refuse infinite ones.
+    """Return a numeric column as a 1-D array, missing values as NaN; reject infinite ones.
 
     The type is the one that scikit-learn would see: nullable types become float64.
     """
@@ -242,7 +242,7 @@ def datetimes(X: Table, name: Name) -> Any:
 
 
 def to_host(array: Array) -> np.ndarray:
-    """Return what was learnt on the host, recording the copy; rows go by `to_device`."""
+    """Return fitted values on the host, recording the copy; rows go by `to_device`."""
     if _LIBRARY[type(array)] != "cupy":
         return np.asarray(array)
     trace.record_transfer(to_host=nbytes(array), state=True)
@@ -264,7 +264,7 @@ def all_to_host(arrays: Sequence[Any]) -> list[np.ndarray]:
 
 
 def to_device_of(array: np.ndarray, other: Array) -> Any:
-    """Return what was learnt where another array is, recording the bytes that move."""
+    """Return fitted values on the device of another array, recording the bytes that move."""
     here = _DEVICE.get(_LIBRARY[type(other)], "cpu") == "cpu"
     return array if here else to_device(array, "cuda")
 
@@ -316,7 +316,7 @@ def _as_rows(X: pd.DataFrame) -> Any:
     kinds: dict[Any, Any] = dict(X.dtypes)
     if other := [n for n, kind in kinds.items() if kind.fill_value and pd.notna(kind.fill_value)]:
         raise DataError(
-            f"the columns {other} are sparse of cells that are not zero; pass X.sparse.to_dense()"
+            f"the fill value of the sparse columns {other} is not zero; pass X.sparse.to_dense()"
         )
     accessor: Any = X.sparse
     return accessor.to_coo().tocsr()
@@ -325,7 +325,9 @@ def _as_rows(X: pd.DataFrame) -> Any:
 def _upload(X: Table) -> Any:
     kinds = zip(X.columns, X.dtypes, strict=True) if is_frame(X) else ()
     if dense := {name: kind.subtype for name, kind in kinds if isinstance(kind, pd.SparseDtype)}:
-        with trace.record("input", trace.DENSIFY, "cpu", f"cuDF has no sparse columns: {[*dense]}"):
+        with trace.record(
+            "input", trace.DENSIFY, "cpu", f"cuDF does not support sparse columns: {[*dense]}"
+        ):
             X = X.astype(dense)
     try:
         return load("cudf").from_pandas(X)
@@ -335,7 +337,7 @@ def _upload(X: Table) -> Any:
             _upload(X[[name]])
         held = f"column {columns[0]!r}" if columns else "index"
         raise DataError(
-            f"cuDF cannot hold the {held}: {error}; convert it (astype) or leave it out"
+            f"cuDF does not support the {held}: {error}; convert it (astype) or drop it"
         ) from error
 
 
@@ -368,10 +370,12 @@ def nbytes(X: Table) -> int:
 
 
 def select(X: Table, names: Names) -> Any:
-    """Return the columns of a frame in the given order; refuse a frame that lacks some."""
+    """Return the columns of a frame in the given order; reject a frame that lacks some."""
     missing = [name for name in names if name not in X.columns]
     if missing:
-        raise DataError(f"X lacks the columns {missing} that the model was fitted on")
+        raise DataError(
+            f"X lacks the columns {missing} that the model was fitted on; pass all of them"
+        )
     return X if list(X.columns) == list(names) else X[list(names)]
 
 
@@ -393,8 +397,8 @@ def _csr_to_gpu(X: Table) -> Any:
         X.sum_duplicates()
     if max(X.nnz, *X.shape) > INT32:
         raise DataError(
-            f"X has {X.shape} rows and columns and {X.nnz:,} cells that are not zero, and cuML "
-            f"counts up to {INT32:,}; pass fewer rows, or use device='cpu'"
+            f"X has {X.shape} rows and columns and {X.nnz:,} nonzero values, but cuML supports at "
+            f"most {INT32:,}; pass fewer rows, or use device='cpu'"
         )
     X = X if X.dtype in ("float32", "float64") else X.astype("float64")
     narrow = (X.data, X.indices.astype("int32", copy=False), X.indptr.astype("int32", copy=False))

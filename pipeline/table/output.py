@@ -1,4 +1,4 @@
-"""Frames that are made: of a matrix, of its names, of what scikit-learn's `set_output` asks for."""
+"""Output as frames: from a matrix and its names, as `set_output` of scikit-learn asks for it."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def contained(values: Array, how: str, names: Names | None, index: Column) -> An
     if how == "default":
         return values
     if frames.is_sparse(values):
-        raise ConfigError(f"set_output(transform={how!r}) and the output is sparse; use 'default'")
+        raise ConfigError(f"set_output(transform={how!r}): the output is sparse; use 'default'")
     if frames.is_frame(values):
         return load("polars.from_pandas")(values) if how == "polars" else values
     names = None if names is None else list(names)
@@ -152,7 +152,7 @@ def contained(values: Array, how: str, names: Names | None, index: Column) -> An
 
 
 def check_finite(X: Table) -> None:
-    """Refuse infinite numbers in a frame or matrix, for a library that takes them silently."""
+    """Reject infinite numbers in a frame or matrix, for a library that takes them silently."""
     if frames.is_frame(X):
         names = [name for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "") == "f"]
     else:

@@ -1,4 +1,4 @@
-"""Rows of partitions, or of a sparse matrix, as one table where they fit in memory."""
+"""Rows of partitions, or of a sparse matrix, as one table if they fit in memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def compute(tasks: Sequence[Any]) -> Sequence[Any]:
 
 
 def compute_each(function: Callable[..., Any], X: Table, *shared: Any) -> list[Any]:
-    """Return what a function makes of every partition; what all of them need is sent once."""
+    """Return the results of a function for every partition; what all of them need is sent once."""
     cluster = active()
     if cluster is not None and shared:
         shared = tuple(cluster.client.scatter(list(shared), broadcast=True, hash=False))
@@ -79,8 +79,11 @@ def gather(X: Table, step: str) -> tuple[Any, str]:
     """
     enough, sizes = fits(X)
     if not enough:
-        why = f"it learns from all rows in one process: {sizes}, and {COPIES} times the rows needed"
-        suggestion = "use an XGBoost estimator, which trains where the rows are, or fewer rows"
+        why = (
+            f"it learns from all rows in one process: {sizes}, and memory for {COPIES} times the "
+            "rows is needed"
+        )
+        suggestion = "use an XGBoost estimator, which trains on the workers, or fewer rows"
         raise Unsupported(Reason(step, why, suggestion))
     (whole,) = compute([X])
     return whole, f"gathered to one process: {sizes}"
@@ -94,13 +97,13 @@ def room(device: str) -> int:
 
 
 def check_rows(y: Target, rows: int) -> None:
-    """Refuse a target of another length than the table."""
+    """Reject a target of another length than the table."""
     if y is not None and len(y) != rows:
-        raise DataError(f"y has {len(y)} values and X has {rows} rows")
+        raise DataError(f"y has {len(y)} values, but X has {rows} rows; pass one value per row")
 
 
 def concatenate(results: Sequence[Any]) -> Any:
-    """Return the answers for partitions, one after the other, as the answer for all rows.
+    """Return the results of the partitions, one after the other, as the result for all rows.
 
     >>> concatenate([(np.zeros(1), np.ones(1)), (np.zeros(2), np.ones(2))])[1].tolist()
     [1.0, 1.0, 1.0]
@@ -129,10 +132,10 @@ def densifying(
         raise Unsupported(
             Reason(
                 step,
-                f"{why}; dense, {shape[0]:,} rows of {shape[1]:,} columns are {need:,} bytes, and "
-                f"{COPIES} times that is needed: {free:,} are free",
-                "group rare categories (min_frequency, max_categories), or use device='cpu' or "
-                "an estimator that takes sparse rows, as LogisticRegression",
+                f"{why}; as a dense matrix, {shape[0]:,} rows of {shape[1]:,} columns take "
+                f"{need:,} bytes, and {COPIES} times that must be free: {free:,} bytes are free",
+                "group rare categories (min_frequency, max_categories), use device='cpu', or use "
+                "an estimator that supports sparse rows, such as LogisticRegression",
             )
         )
     with record(step, DENSIFY, device, f"{why}: {need:,} bytes"):

@@ -1,7 +1,7 @@
-"""The columns a model was fitted on, and the one policy for tables that differ.
+"""The columns that a model was fitted on, and the one policy for tables that differ.
 
-It is applied before a table goes to a device, and looks at types alone: values are read only to
-word an error.
+It is applied before a table is copied to a device. It looks at types only; values are read only for
+the text of an error.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _TEXT = Column("text")
 
 
 class Schema:
-    """The names and kinds of the columns of a table, by which others are judged.
+    """The names and kinds of the columns of a table, with which others are compared.
 
     A matrix has no columns with names. The `used` ones are those that some step reads, by default
     all.
@@ -94,7 +94,7 @@ class Schema:
     ['n', 't']
     >>> schema.take(pd.DataFrame({"n": ["?"], "t": ["b"]}))
     Traceback (most recent call last):
-    pipeline.errors.DataError: column 'n' holds text, such as '?' in row 0, and the model was \
+    pipeline.errors.DataError: column 'n' holds text, such as '?' in row 0, but the model was \
 fitted on numbers; convert it (pandas.to_numeric)
     """
 
@@ -239,15 +239,16 @@ fitted on numbers; convert it (pandas.to_numeric)
             )
         # The name of a single column says nothing of its position.
         if frames.is_frame(X) and len(X.columns) > 1 and all(isinstance(n, str) for n in X.columns):
-            why = "X has feature names, but Accelerated was fitted without feature names; its"
-            warnings.warn(f"{why} columns are taken by position", UserWarning, stacklevel=3)
+            said = "X has feature names, but Accelerated was fitted without feature names; "
+            said += "columns are matched by position"
+            warnings.warn(said, UserWarning, stacklevel=3)
         return matrix
 
     def _named(self, X: Table) -> Table:
         """Return rows without names as a frame, where its columns were numbers at fit too."""
         if self.names != list(range(X.shape[1])):
             raise DataError(
-                "the model was fitted on a frame with column names and X has none; "
+                "the model was fitted on a frame with column names, but X has none; "
                 f"pass a frame with the columns {self.names}"
             )
         return X if frames.is_frame(X) else output.beside([(X, self.names)], X, {})
@@ -296,7 +297,7 @@ def _in_zone(series: Series, name: Name, fitted: str | None) -> Series:
         return series
     has, had = (f"the time zone {each}" if each else "no time zone" for each in (given, fitted))
     use = f".dt.tz_localize({fitted!r})"
-    raise DataError(f"column {name!r} has {has} and was fitted with {had}; use {use}")
+    raise DataError(f"column {name!r} has {has}, but was fitted with {had}; use {use}")
 
 
 def _first(series: Series) -> int | None:
@@ -324,7 +325,7 @@ def _unlike(series: Series, name: Name, fitted: str) -> str:
     value = value.item() if isinstance(value, np.generic) else value
     held, was = (kind if kind == "text" else f"{kind}s" for kind in (kind_of(series), fitted))
     return (
-        f"column {name!r} holds {held}, such as {value!r} in row {row}, and the "
+        f"column {name!r} holds {held}, such as {value!r} in row {row}, but the "
         f"model was fitted on {was}; {_SUGGESTIONS[fitted]}"
     )
 
@@ -342,7 +343,7 @@ def _unusable(series: Series, name: Name) -> str:
             kind = type(firsts.iloc[0]).__name__ if series.dtype == object else series.dtype
             what = f"{kind} values, such as {shown[0]}"
     return (
-        f"column {name!r} holds {what}, which no step takes; make it one type of numbers or text "
-        "(pandas.to_numeric, astype('str'), .str.decode for bytes), take lists apart into "
-        "columns, or leave it out"
+        f"column {name!r} holds {what}, which no step supports; convert it to numbers or text "
+        "(pandas.to_numeric, astype('str'), .str.decode for bytes), split lists into "
+        "columns, or drop it"
     )

@@ -1,4 +1,4 @@
-"""Rows of a table as a list of their positions, so that fits on the same rows are known as such."""
+"""Rows of a table as a list of their positions, so that fits on the same rows are recognized."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from pipeline.trace import record
 from pipeline.typing import Names, Table
 
 PART = 4
-"""By default, what was made of a table may fill a PART-th of the memory that is available."""
+"""By default, shared results may fill a PART-th of the available memory."""
 
 
 class SharedTable:
-    """A table, and what fits have made of its rows.
+    """A table, and the results that fits have computed from its rows.
 
-    In another process it is read from a file, once, and has a cache of its own.
+    Another process reads it from a file, once, and has a cache of its own.
     """
 
     def __init__(self, X: Table, room_bytes: int | None, token: str = "") -> None:
@@ -74,7 +74,7 @@ class SharedTable:
             whole = take(self.X)
             if _form(whole) != key[1] or frames.nbytes(whole) > room:
                 return None
-            with record("input", "copy", device, "the whole table, once"):
+            with record("input", "copy", device, "all rows, once"):
                 return frames.to_device(whole, device)
         except Exception as error:
             if not isinstance(error, DataError) and not is_exhausted(error):
@@ -91,7 +91,7 @@ class SharedTable:
         return str(path)
 
     def __reduce__(self) -> Any:
-        """Say where the table lies."""
+        """Return how to open the table in another process."""
         return _open, (self.token, self.file, self.room_bytes)
 
 
@@ -106,8 +106,8 @@ def _open(token: str, file: str, room_bytes: int | None) -> SharedTable:
     if table is None:
         if not Path(file).exists():
             raise DataError(
-                f"{file}: the file of a shared table is gone, or on another machine; pass X there, "
-                "and not shared(X)"
+                f"{file}: the file of a shared table was removed, or is on another machine; pass X "
+                "instead of shared(X)"
             )
         table = SharedTable(joblib.load(file), room_bytes, token)
         table.file = file
@@ -116,9 +116,9 @@ def _open(token: str, file: str, room_bytes: int | None) -> SharedTable:
 
 
 class SharedRows:
-    """Rows of one table; what a splitter takes of them is a list of positions again.
+    """A handle to rows of one table, as `shared` returns it.
 
-    Made by `shared`. Whatever asks for cells is given the rows themselves.
+    A selection of its rows is a handle, too; selected columns, and values, are those of the table.
     """
 
     def __init__(self, table: SharedTable, positions: np.ndarray | None = None) -> None:
@@ -135,7 +135,7 @@ class SharedRows:
 
     @property
     def ndim(self) -> int:
-        """How many axes the table has."""
+        """Number of dimensions of the table."""
         return len(self.shape)
 
     @property
@@ -151,7 +151,7 @@ class SharedRows:
         return labels if self.positions is None else labels[frames.to_device(self.positions, here)]
 
     def __getitem__(self, rows: Any) -> Any:
-        """Return a handle of some rows; by the names of columns, the columns themselves."""
+        """Return a handle to some rows; by the names of columns, the columns themselves."""
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
             rows = rows[0]
         names = isinstance(rows, list) and bool(rows) and isinstance(rows[0], str)
@@ -163,35 +163,35 @@ class SharedRows:
         return SharedRows(self.table, chosen if self.positions is None else self.positions[chosen])
 
     def take(self, rows: Any, axis: int = 0) -> Any:
-        """Return a handle of some rows, by position."""
+        """Return a handle to some rows, by position."""
         return self[np.asarray(rows)] if axis == 0 else self.rows().take(rows, axis=axis)
 
     @property
     def iloc(self) -> Any:
-        """What takes rows by position, as that of a frame does."""
+        """Selection of rows by position, as for a frame."""
         return _Positions(self) if hasattr(self.table.X, "iloc") else self.table.X.iloc
 
     loc = iloc
     """Searches select by it with masks alone."""
 
     def copy(self, deep: bool = True) -> Any:
-        """Return the rows themselves, to be changed."""
+        """Return a copy of the rows themselves, which may be changed."""
         return self.rows().copy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return the cells."""
+        """Return the values."""
         return np.asarray(frames.to_device(self.rows(), "cpu"), dtype=dtype)
 
     @cached_property
     def key(self) -> str:
-        """What other handles have in common with this one that are of the same rows."""
+        """The same text for all handles to the same rows."""
         if self.positions is None:
             return f"{self.table.token} all"
         positions = np.ascontiguousarray(self.positions, dtype="int64")
         return f"{self.table.token} {hashlib.blake2b(positions.data, digest_size=16).hexdigest()}"
 
     def rows(self) -> Any:
-        """Return the rows themselves, of the table's own kind."""
+        """Return the rows themselves, in the table's own type."""
         X = self.table.X
         if self.positions is None:
             return X
@@ -199,14 +199,14 @@ class SharedRows:
 
 
 def _form(X: Table) -> Any:
-    """Return what rows have in common of which one table can be made."""
+    """Return what rows must have in common to be part of one table."""
     if frames.is_frame(X):
         return tuple(zip(X.columns, X.dtypes, strict=True))
     return type(X).__name__, str(X.dtype), getattr(X, "name", None)
 
 
 def table_of(X: Table) -> Any:
-    """Return the whole table that a handle is of, and anything else as it is."""
+    """Return all of the table of a handle, and anything else as it is."""
     return X.table.X if isinstance(X, SharedRows) else X
 
 
@@ -221,20 +221,20 @@ class _Positions:
 
 
 def shared(X: Table, *, room_bytes: int | None = None) -> SharedRows:
-    """Return a handle of the rows of a table, which any search of scikit-learn takes in its place.
+    """Return a handle to a table, which any scikit-learn search accepts in place of the table.
 
-    Fits of `Accelerated` on the same rows share what their steps have in common: those before
-    the first one that differs are fitted once, and their rows are made once. Nothing is shared
-    that is random without a seed.
+    Fits of `Accelerated` on the same rows share their common first steps: the steps before the
+    first one that differs are fitted once and transform the rows once. Steps that are random and
+    have no seed are never shared.
 
     Parameters
     ----------
     X : table, shape (n_rows, n_columns)
-        pandas, Polars, Arrow, cuDF, NumPy, CuPy, SciPy's sparse, or a series of texts. It must not
-        be changed meanwhile.
+        A pandas, Polars, Arrow or cuDF table, a NumPy, CuPy or SciPy sparse matrix, or a series of
+        texts. Do not change it while the handle is in use.
     room_bytes : int, optional
-        What is made of it may hold as much, in each process; the least recently used goes first.
-        By default a quarter of the memory that is available, and of that of a GPU.
+        Memory for shared results in each process; the least recently used are dropped first. By
+        default, a quarter of the available memory, and of a GPU's.
 
     Returns
     -------
@@ -243,7 +243,7 @@ def shared(X: Table, *, room_bytes: int | None = None) -> SharedRows:
     Raises
     ------
     ConfigError
-        It is no such table, or the room is negative.
+        X has an unsupported type, or `room_bytes` is negative.
 
     Examples
     --------
@@ -260,8 +260,8 @@ def shared(X: Table, *, room_bytes: int | None = None) -> SharedRows:
     if isinstance(X, SharedRows):
         return X
     if frames.is_partitioned(X) or not hasattr(X, "shape"):
-        why = "has partitions" if frames.is_partitioned(X) else f"is a {type(X).__name__}"
+        why = "is partitioned" if frames.is_partitioned(X) else f"is a {type(X).__name__}"
         raise ConfigError(f"X {why}; pass a frame, an array, a sparse matrix or a series")
     if room_bytes is not None and room_bytes < 0:
-        raise ConfigError(f"room_bytes={room_bytes!r} is less than 0")
+        raise ConfigError(f"room_bytes={room_bytes!r} is negative; pass 0 or more")
     return SharedRows(SharedTable(X.tocsr() if frames.is_sparse(X) else X, room_bytes))

@@ -1,4 +1,4 @@
-"""The target: as long as the table, whole, and of as many classes as the model answers for."""
+"""The target: as long as the table, without missing values, and with enough classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.table import frames
 from pipeline.typing import Array, Estimator, Table, Target
 
 TWO_CLASSES = ("HistGradientBoostingClassifier", "XGBClassifier", "XGBRFClassifier")
-"""Classifiers that answer for two classes though they have seen one."""
+"""Classifiers that predict two classes even if they were fitted on one."""
 
 
 def check_target(y: Target, X: Table) -> Any:
@@ -24,7 +24,9 @@ def check_target(y: Target, X: Table) -> Any:
     tell_order(X, y, "y")
     y = np.asarray(frames.to_device(y, "cpu"))
     if not frames.is_partitioned(X) and len(y) != X.shape[0]:
-        raise DataError(f"y has {len(y)} values and X has {X.shape[0]} rows")
+        raise DataError(
+            f"y has {len(y)} values, but X has {X.shape[0]} rows; pass one value per row"
+        )
     missing = int(np.count_nonzero(pd.isna(y)))
     if missing:
         raise DataError(f"y has {missing} missing values; drop these rows")
@@ -47,14 +49,15 @@ def check_weights(weights: Array, X: Table, step: str) -> np.ndarray:
     try:
         weights = np.asarray(frames.to_device(weights, "cpu"), dtype="float64")
     except (TypeError, ValueError) as error:
-        raise DataError(f"{where} holds no numbers: {error}") from error
+        raise DataError(f"{where} is not numeric: {error}; pass one number per row") from error
     if weights.ndim != 1:
-        raise DataError(f"{where} has {weights.ndim} dimension(s); pass a number for each row")
+        raise DataError(f"{where} has {weights.ndim} dimension(s); pass one number per row")
     if not frames.is_partitioned(X) and len(weights) != X.shape[0]:
-        raise DataError(f"{where} has {len(weights)} values and X has {X.shape[0]} rows")
+        n = len(weights)
+        raise DataError(f"{where} has {n} values, but X has {X.shape[0]} rows; pass one per row")
     if not np.isfinite(weights).all():
         row = int((~np.isfinite(weights)).argmax())
-        raise DataError(f"{where}: row {row} has no finite number; give it one, or 0")
+        raise DataError(f"{where}: the weight of row {row} is not finite; pass a number, such as 0")
     return weights
 
 
@@ -69,20 +72,20 @@ def tell_order(X: Table, values: Target, name: str) -> None:
         # To cuDF no index but its own is equal; the labels on the device stay there.
         labels = [frames.to_device(index, "cuda") for index in labels]
     if not labels[0].equals(labels[1]):
-        told = f"the index of {name} differs from that of X: rows go by position"
-        warnings.warn(told, UserWarning, stacklevel=3)
+        said = f"the index of {name} differs from that of X; rows are matched by position"
+        warnings.warn(said, UserWarning, stacklevel=3)
 
 
 def check_classes(estimator: Estimator, y: Target) -> None:
-    """Refuse labels that are all the same where a model would answer for two classes."""
+    """Reject labels that are all the same where a model would predict two classes."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     name = type(last).__name__
     several = y is None or name not in TWO_CLASSES or y.ndim > 1 or not len(y)
     if not several and (y == y[0]).all():
         label = np.asarray(y[0]).item()
         raise DataError(
-            f"y holds one class, {label!r}, in all {len(y)} rows, and {name} would give it two "
-            "probabilities; pass rows of at least two classes"
+            f"y holds one class, {label!r}, in all {len(y)} rows, but {name} predicts "
+            "probabilities of two; pass rows of at least two classes"
         )
 
 

@@ -1,4 +1,4 @@
-"""The twins there are, by the scikit-learn class they stand for.
+"""The twins, by the scikit-learn class that they replace.
 
 They are looked up by exact type: a subclass is another algorithm.
 """

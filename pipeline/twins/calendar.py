@@ -1,9 +1,8 @@
 """CalendarFeatures: dates and times as numbers, for any scikit-learn pipeline.
 
-Scikit-learn has no transformer of dates. This one keeps to its conventions and
-needs nothing of the rest of this package but the arithmetic, so a pipeline that
-holds it is an ordinary pipeline; to load a saved one, this package must be there.
-On blocks of dates its twin computes the same.
+Scikit-learn has no transformer for dates. This one follows its conventions, so a
+pipeline that contains it is an ordinary pipeline; loading a saved one needs this
+package. Its twin computes the same on blocks of dates.
 """
 
 from __future__ import annotations
@@ -55,35 +54,35 @@ Output = tuple[str, str]
 
 
 class CalendarFeatures(TransformerMixin, BaseEstimator):
-    """Numbers that models can use, of every column of dates and times.
+    """Convert every column of dates and times into numbers that models can use.
 
-    The features are those of the clock on the wall: for times with a zone, local time.
-    Missing times (NaT, null) are NaN in every feature. The output is float64.
+    For times with a zone, the features are those of local time. Missing times (NaT, null) are NaN
+    in every feature. The output is float64.
 
     Parameters
     ----------
     features : sequence of str
-        In the order of the output columns. Named as in pandas' ``.dt``, and with the same values:
+        In the order of the output columns. Names and values are those of pandas' ``.dt``:
         "year", "quarter", "month" (1 to 12), "day" (1 to 31), "dayofyear" (1 to 366),
         "weekday" (0 on Monday to 6), "hour", "minute", "second",
         "is_month_start", "is_month_end" (0 or 1).
-        Besides: "weekofyear" (1 to 53, of ISO 8601), "is_weekend" (1 on Saturday and Sunday),
-        "days_since" (`epoch`, with the fraction of the day),
-        "total_seconds" (since 1970-01-01, with their fraction).
+        In addition: "weekofyear" (1 to 53, by ISO 8601), "is_weekend" (1 on Saturday and Sunday),
+        "days_since" (days since `epoch`, with fractions),
+        "total_seconds" (seconds since 1970-01-01, with fractions).
     cyclical : bool or sequence of str
-        The features that become two, sine and cosine of ``2 * pi * value / period``, so that
-        December is beside January. True: all in `features` that have a period, which is the
-        number of values they take: "quarter" 4, "month" 12, "weekofyear" 53, "day" 31,
+        Features that are encoded as sine and cosine of ``2 * pi * value / period``, so that
+        December is next to January. True: all in `features` that have a period, which is the
+        number of their values: "quarter" 4, "month" 12, "weekofyear" 53, "day" 31,
         "dayofyear" 366, "weekday" 7, "hour" 24, "minute" 60, "second" 60.
     epoch : str, datetime.date, datetime.datetime, numpy.datetime64 or pandas.Timestamp
-        Where "days_since" counts from; a zone is left out of account.
+        The day from which "days_since" counts; a time zone is ignored.
 
     Attributes
     ----------
     n_features_in_ : int
         Number of columns at fit.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
-        Their names, where all are text.
+        Their names, if all are strings.
 
     Examples
     --------
@@ -122,7 +121,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
         ConfigError
             A parameter cannot be used.
         DataError
-            A column holds no dates.
+            A column does not hold dates.
         """
         X = convert(X)
         validate_data(self, X, skip_check_array=True)
@@ -144,7 +143,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            A column holds no dates. One in which all values are missing may be of another type.
+            A column does not hold dates. A column without any value may have another type.
         """
         check_is_fitted(self)
         X = convert(X)
@@ -167,7 +166,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
 
 
 def outputs(estimator: CalendarFeatures) -> list[Output]:
-    """Return what becomes of a column, in order.
+    """Return the output columns of an input column, in order.
 
     >>> outputs(CalendarFeatures(["year", "hour"], cyclical=["hour"]))
     [('year', ''), ('hour', 'sin'), ('hour', 'cos')]
@@ -188,14 +187,19 @@ def _names(parameter: str, value: Array, known: Sequence[str]) -> list[str]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         example = f"[{value!r}]" if isinstance(value, str) else f"{list(known[:2])}"
         raise ConfigError(
-            f"CalendarFeatures: {parameter}={value!r} is no list of names; write {example}"
+            f"CalendarFeatures: {parameter}={value!r} is not a list of names; pass {example}"
         )
     names = list(value)
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise ConfigError(f"CalendarFeatures: {parameter} has {unknown}; choose from {list(known)}")
+        raise ConfigError(
+            f"CalendarFeatures: {parameter} contains unknown names: {unknown}; "
+            f"choose from {list(known)}"
+        )
     if len(set(names)) < len(names):
-        raise ConfigError(f"CalendarFeatures: {parameter} repeats a name: {names}")
+        raise ConfigError(
+            f"CalendarFeatures: {parameter} contains a name twice: {names}; remove one of them"
+        )
     return names
 
 
@@ -209,10 +213,10 @@ def epoch_of(estimator: CalendarFeatures) -> int:
         epoch = pd.Timestamp(estimator.epoch).tz_localize(None).as_unit("ns")
     except (TypeError, ValueError) as error:
         raise ConfigError(
-            f"CalendarFeatures: epoch={estimator.epoch!r} is no date: {error}"
+            f"CalendarFeatures: epoch={estimator.epoch!r} is not a date: {error}; pass a date"
         ) from error
     if pd.isna(epoch):
-        raise ConfigError(f"CalendarFeatures: epoch={estimator.epoch!r} is missing; write a date")
+        raise ConfigError(f"CalendarFeatures: epoch={estimator.epoch!r} is missing; pass a date")
     return int(epoch.value)
 
 

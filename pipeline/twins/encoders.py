@@ -1,4 +1,4 @@
-"""Encoders: categories are tallied on blocks of codes, then looked up.
+"""Encoders: categories are counted on blocks of codes, then looked up.
 
 Every encoder is a look-up: the dictionary of a block is translated on the host, once
 per dictionary, and every row is one gather on the device. One-hot columns are kept as the
@@ -182,9 +182,9 @@ class EncoderTwin(Twin[list[CategorySums]]):
         missing = code < 0 or code == len(column.values)
         value = "a missing value" if missing else repr(column.values.tolist()[code])
         return DataError(
-            f"column {self.name(j)!r} holds {value}, which was not there at fit "
+            f"column {self.name(j)!r} holds {value}, which is not a fitted category "
             f"({type(self.estimator).__name__} has handle_unknown='error'); clean the "
-            "column, or set handle_unknown to let unknown values pass"
+            "column, or set handle_unknown to accept unknown values"
         )
 
 

@@ -115,7 +115,7 @@ class VarianceThresholdTwin(_SelectorTwin[VarianceStats]):
         low, high = (bound.astype("float64") for bound in stats.min_max[1:])
         self.refuse_columns(
             np.isneginf(low) | np.isposinf(high),
-            "hold infinite values; leave them out",
+            "hold infinite values; drop them",
             "Input X contains infinity or a value too large for dtype('float64').",
         )
         variance, span = stats.moments.variance, high - low
@@ -128,7 +128,7 @@ class VarianceThresholdTwin(_SelectorTwin[VarianceStats]):
             one = " (X contains only one sample)" if (stats.moments.rows == 1).all() else ""
             raise DataError(
                 f"No feature in X meets the variance threshold {self.estimator.threshold:.5f}{one}"
-                "; lower the threshold, or leave the step out"
+                "; lower the threshold, or remove the step"
             )
 
 
@@ -195,7 +195,7 @@ ON_GPU: dict[Any, Score] = {
 
 
 class UnivariateTwin(_SelectorTwin[RowBlocks]):
-    """Keep the columns that tell most of the target, each by itself.
+    """Keep the columns with the highest scores for the target, each scored by itself.
 
     On the host scikit-learn computes the scores, for which of equal ones comes first depends on
     their last digits. On a GPU those of `ON_GPU` are computed there, in float64 and centred.

@@ -31,8 +31,8 @@ UFUNCS = frozenset(
 """Elementwise functions of one array that both NumPy and CuPy have."""
 
 SUGGESTION = (
-    "use None or a NumPy ufunc of one array (np.log1p, np.sqrt, ...), which is looked up by its "
-    "name on the device, or run the step in scikit-learn"
+    "use None or a NumPy ufunc of one array (np.log1p, np.sqrt, ...), or run the step in "
+    "scikit-learn"
 )
 
 
@@ -68,14 +68,14 @@ class FunctionTransformerTwin(Twin[np.ndarray]):
         reasons = super().unsupported_reasons(estimator, step)
         reasons = [each for each in reasons if each.parameter not in ("func", "inverse_func")]
         if estimator.feature_names_out is None and container(estimator) != "default":
-            why = "a frame is asked for, and only its function can name the columns"
+            why = "set_output asks for a frame, but only its function can name the columns"
             reasons.append(Reason(step, why, "use 'one-to-one'", "feature_names_out"))
         asked = ("func", "inverse_func") if _needs_inverse(estimator) else ("func",)
         for name in asked:
             function = getattr(estimator, name)
             if function is not None and not is_ufunc(function):
                 shown = getattr(function, "__name__", repr(function))
-                why = f"{name}={shown} may not run on the device"
+                why = f"{name}={shown} is not known to run on the device"
                 reasons.append(Reason(step, why, SUGGESTION, name))
         return reasons
 

@@ -1,8 +1,8 @@
 """PolynomialFeatures on blocks.
 
-Every new column is one product: a column made before, times an input column.
-The products with the same input column are made at once, for they lie side by
-side, and so do the columns they are made from.
+Every new column is one product: an earlier column times an input column. The products
+with the same input column are computed at once, because they are next to each other,
+and so are the columns that they are computed from.
 """
 
 from __future__ import annotations

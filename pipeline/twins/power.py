@@ -42,7 +42,7 @@ class PowerTransformerTwin(Twin[RowBlocks]):
     def finalize(self, stats: RowBlocks) -> None:
         """Set `lambdas_` and the scaler of the transformed columns."""
         bounds = stats.min_max
-        self.refuse_columns(bounds.empty, "hold no values; leave them out")
+        self.refuse_columns(bounds.empty, "hold no values; drop them")
         stats.record_transfers()
         low, high = floats(bounds.low), floats(bounds.high)  # whose type bounds the powers
         learn = self._learn_on_host if stats.xp is np else self._learn_on_gpu

@@ -150,8 +150,8 @@ class KBinsDiscretizerTwin(FiniteTwin[RowBlocks]):
     def statistics(self, block: Numbers, *aligned: Any) -> RowBlocks:
         """Keep the values."""
         if aligned:
-            why = "of weighted rows scikit-learn learns the edges itself, on the host"
-            raise Unsupported(Reason("kbinsdiscretizer", why, "leave sample_weight out"))
+            why = "with sample_weight, scikit-learn computes the bin edges, on the host"
+            raise Unsupported(Reason("kbinsdiscretizer", why, "fit it without sample_weight"))
         require_finite(self, block.values)
         values = block.values
         return RowBlocks([values.astype("float64") if values.dtype.kind == "b" else values])

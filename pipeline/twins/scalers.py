@@ -1,7 +1,7 @@
 """Scalers of columns and rows.
 
 `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` and `RobustScaler` learn a statistic of each
-column; `Normalizer` and `Binarizer` learn nothing, and only check what they are given.
+column; `Normalizer` and `Binarizer` learn nothing, and only check their input.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class RobustScalerTwin(Twin[RowBlocks]):
         estimator = self.estimator
         # scikit-learn checks the parameters.
         fitted = self.fitted = borrow(estimator).fit(np.zeros((1, stats.n_columns)))
-        self.refuse_columns(stats.counts == 0, "hold no values; leave them out")
+        self.refuse_columns(stats.counts == 0, "hold no values; drop them")
         fitted.center_ = median(stats) if estimator.with_centering else None
         fitted.scale_ = None
         if estimator.with_scaling:
@@ -196,18 +196,18 @@ def floats(values: Array) -> Any:
 
 
 def require_finite(twin: Twin[Any], values: Array) -> None:
-    """Refuse what is no finite number; the first such column is in the message."""
+    """Reject values that are not finite; the message names the first such column."""
     xp = frames.xp(values)
     if values.dtype.kind != "f" or bool((finite := xp.isfinite(values)).all()):
         return
     j = int(xp.nonzero(~finite.all(axis=0))[0][0])
     said = f"Input X contains infinity or a value too large for {values.dtype!r}."
-    what, suggestion = "infinite values", "scale the column down, or leave it out"
+    what, suggestion = "infinite values", "scale the column down, or drop it"
     if bool(xp.isnan(values[:, j]).any()):
         said = "Input X contains NaN."
         what, suggestion = "missing values (NaN)", "impute them before this step (SimpleImputer)"
     where = f"{type(twin.estimator).__name__}: column {twin.name(j)!r}"
-    raise DataError(f"{said}\n{where} holds {what}, which it does not take; {suggestion}")
+    raise DataError(f"{said}\n{where} holds {what}, which it does not support; {suggestion}")
 
 
 class FiniteTwin(Twin[S]):

@@ -164,12 +164,12 @@ class TargetEncoderTwin(EncoderTwin):
         return np.concatenate([encodings, encodings[:1]])
 
     def apply(self, block: Categories) -> Numbers:
-        """Return the encodings learnt from all rows."""
+        """Return the encodings learned from all rows."""
         encodings = self.look_up(block.columns)
         return Numbers(frames.xp(encodings[0]).concatenate(encodings, axis=1))
 
     def apply_training(self, block: Categories, *aligned: Any) -> Numbers:
-        """Return for each row the encodings learnt from the rows outside its fold."""
+        """Return for each row the encodings learned from the rows outside its fold."""
         folds = aligned[0]
         tables = self._held_out_tables
         encodings = [tables.of(j, c)[c.codes, folds] for j, c in enumerate(block.columns)]
@@ -208,7 +208,9 @@ def _folds(estimator: TargetEncoder, y: np.ndarray, kind: str) -> tuple[np.ndarr
     splitter = check_cv(estimator.cv, y, classifier=kind != "continuous", **options)
     n_folds, n_rows = splitter.n_splits, len(y)
     if n_folds > n_rows:
-        raise DataError(f"TargetEncoder: n_splits={n_folds} is more than the {n_rows} rows of X")
+        raise DataError(
+            f"TargetEncoder: n_splits={n_folds} is more than the {n_rows} rows of X; lower cv"
+        )
     folds = np.empty(n_rows, dtype=np.min_scalar_type(n_folds))
     try:
         for number, held_out in enumerate(splitter._iter_test_masks(y, y)):

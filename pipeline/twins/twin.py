@@ -95,8 +95,8 @@ class Twin(ABC, Generic[S]):
                 suggestion = f"use {values}, or run the step in scikit-learn"
                 reasons.append(Reason(step, why, suggestion, name))
         if container(estimator) != "default" and not reasons and cls.makes_sparse(estimator, False):
-            why = "a frame is asked for, and it makes sparse rows"
-            reasons.append(Reason(step, why, "let it make dense rows"))
+            why = "set_output asks for a frame, but its output is sparse"
+            reasons.append(Reason(step, why, "make its output dense"))
         return reasons
 
     @classmethod
@@ -185,7 +185,7 @@ class Twin(ABC, Generic[S]):
             infinite: np.ndarray = np.isinf(values).any(axis=0)
             self.refuse_columns(
                 infinite,
-                "hold infinite numbers, which a step before has made",
+                "hold infinite numbers, which an earlier step produced; check that step",
                 f"Input X contains infinity or a value too large for {values.dtype!r}.",
             )
         return block

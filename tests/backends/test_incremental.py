@@ -75,5 +75,5 @@ def test_what_has_no_such_way_is_refused_with_sizes() -> None:
     X, y = table()
     with pytest.raises(Unsupported, match="learns from all rows in one process: 192,000 bytes"):
         Accelerated(LogisticRegression(), device="cpu").fit(parts(X), y > 0)
-    with pytest.raises(DataError, match="y has 5999 values and X has 6000 rows"):
+    with pytest.raises(DataError, match="y has 5999 values, but X has 6000 rows"):
         Accelerated(GaussianNB(), device="cpu").fit(parts(X), y[:-1] > 0)

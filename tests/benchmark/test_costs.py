@@ -44,7 +44,9 @@ def test_a_price_is_an_amount_and_a_currency(text: str) -> None:
     "text", ["", "1.20", "EUR", "1,20 EUR", "-1 EUR", "0 EUR", "nan EUR", "9" * 400 + " EUR"]
 )
 def test_what_is_no_price_is_told_with_the_way_to_write_one(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"--price '.*': write .* above 0, as '1.20 EUR'"):
+    with pytest.raises(
+        ConfigError, match=r"--price '.*': not a price above 0 .* such as '1.20 EUR'"
+    ):
         parse("report", "flights", "--price", text)
 
 
@@ -71,5 +73,7 @@ def test_a_record_that_is_there_is_priced_without_a_run(tmp_path: Path) -> None:
     assert "At 4 USD an hour" in (folder / "report.md").read_text()
     before = (folder / "results.json").read_bytes()
     assert call(*words).code == 0
-    assert_one_message(call(*words, "--price", "1,20"), 2, "--price '1,20': write the price")
+    assert_one_message(
+        call(*words, "--price", "1,20"), 2, "--price '1,20': not a price above 0 with a currency"
+    )
     assert (folder / "results.json").read_bytes() == before

@@ -52,7 +52,7 @@ def test_a_text_that_csv_cannot_hold_is_told(tmp_path: Path) -> None:
     pipeline = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
     save(Accelerated(pipeline, "cpu", profile=True).fit(namibia, Y), tmp_path / "model")
     namibia.to_csv(tmp_path / "in.csv", index=False)
-    with pytest.warns(UserWarning, match=r"the texts \{'country': \['NA'\]\}, which stand for"):
+    with pytest.warns(UserWarning, match=r"the texts \{'country': \['NA'\]\}, which CSV"):
         call("predict", tmp_path / "model", tmp_path / "in.csv", tmp_path / "out")
 
 

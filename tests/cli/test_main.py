@@ -132,7 +132,7 @@ def test_report_writes_pages_beside_the_record(small_home: Path, tmp_path: Path)
         ("predict model", "missing argument 'IN'", "see `.venv/bin/python -m pipeline predict --h"),
         ("run flights --seed x", "invalid value for '--seed': 'x' is not a valid integer", "see `"),
         ("compare flights --repeats 2", "'--repeats': 2 is not in the range x>=3", "see `"),
-        ("data synthetic --rows inf", "'--rows': 'inf' is not a whole number", "see `"),
+        ("data synthetic --rows inf", "'--rows': 'inf' is not an integer", "pass a number"),
         ("run flights more", "got unexpected extra argument (more)", "see `"),
         ("run flights --out", "option '--out' requires an argument", "see `"),
     ],

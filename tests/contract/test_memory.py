@@ -98,7 +98,7 @@ def test_a_batch_that_does_not_fit_names_the_option(
     programs.TABLE.to_parquet(tmp_path / "in.parquet")
     monkeypatch.setattr(Model, "call", call)
     job = predict.PredictionJob(folder, tmp_path / "in.parquet", tmp_path / "out", "cuda")
-    with pytest.raises(OutOfMemory, match=r"fewer rows of a batch \(--rows\)"):
+    with pytest.raises(OutOfMemory, match=r"smaller batches \(--rows\)"):
         predict.run_job(job, lambda _: None)
 
 

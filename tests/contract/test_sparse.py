@@ -130,7 +130,7 @@ def test_what_takes_none_is_given_a_matrix_that_the_log_tells_of_where_there_is_
         told = {entry.why for entry in model.execution_log_.entries if entry.call == DENSIFY}
         assert told == {f"{why}: {DENSE.nbytes // 2:,} bytes"}
     monkeypatch.setattr(partitioned, "room", lambda device: DENSE.nbytes - 1)
-    sizes = f"120 rows of 5 columns are {DENSE.nbytes // 2:,} bytes, .* {DENSE.nbytes - 1:,} are"
+    sizes = f"120 rows of 5 columns take {DENSE.nbytes // 2:,} bytes, .* {DENSE.nbytes - 1:,} bytes"
     with pytest.raises(Unsupported, match=sizes):
         clone(learning).fit(X, Y)
     model = clone(learning).set_params(fallback=True, dtype="float64").fit(X, Y)
@@ -144,10 +144,10 @@ def test_what_takes_none_is_given_a_matrix_that_the_log_tells_of_where_there_is_
 
 def test_cells_that_cuml_does_not_take_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ones = pd.DataFrame(DENSE, columns=list("abcde")).astype(pd.SparseDtype("float64", 1.0))
-    with pytest.raises(DataError, match="sparse of cells that are not zero; pass"):
+    with pytest.raises(DataError, match="fill value of .* is not zero; pass"):
         Accelerated(LogisticRegression(), device="cuda").fit(ones, Y)
     monkeypatch.setattr(frames, "INT32", X.nnz - 1)
-    with pytest.raises(DataError, match=f"{X.nnz} cells that are not zero, and cuML counts up to"):
+    with pytest.raises(DataError, match=f"{X.nnz} nonzero values, but cuML supports at most"):
         Accelerated(LogisticRegression(), device="cuda").fit(X, Y)
 
 
@@ -319,7 +319,9 @@ def test_neighbors_of_rows_far_off_zero_are_not_searched_on_the_device() -> None
 
 def test_cells_that_int32_does_not_reach_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csr, "MOST", 999)
-    with pytest.raises(Unsupported, match="1,600 cells are not zero.* reach 999; use fewer rows"):
+    with pytest.raises(
+        Unsupported, match="1,600 values are not zero.* at most 999; use fewer rows"
+    ):
         Accelerated(clone(WIDE), device="cuda").fit_transform(TABLE)
 
 

@@ -58,7 +58,7 @@ def test_a_misspelt_name_is_corrected() -> None:
 
 @pytest.mark.parametrize("name", ["errors", "_store", "", "../flights"])
 def test_what_is_not_a_dataset_is_refused_with_the_known_names(name: str) -> None:
-    with pytest.raises(errors.UnknownDataset, match="known: .*flights") as caught:
+    with pytest.raises(errors.UnknownDataset, match="hoose from: .*flights") as caught:
         datasets.module(name)
     assert caught.value.exit_code == 2
 
@@ -73,7 +73,7 @@ def test_bundled_tables_are_those_of_scikit_learn(tmp_path: Path) -> None:
     assert (found["digit"] == y).all()
     assert (found[digits.PIXELS] == X).all(axis=None)
     assert (found["fold"] == _tables.fold(np.arange(len(y)))).all()
-    with pytest.raises(DataError, match="gives other numbers than this dataset is made from"):
+    with pytest.raises(DataError, match="returns other numbers than those of this dataset"):
         _tables.read_bundled("load_digits", "0" * 64, [])
 
 

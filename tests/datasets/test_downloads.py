@@ -98,7 +98,7 @@ def test_more_years_are_a_dataset_of_their_own_of_the_same_raw_files(tmp_path: P
 
 @pytest.mark.parametrize("years", ["", "19", "1987", "2019-2017", "2017,2019", "2017-"])
 def test_years_that_are_none_are_named(years: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="years: '.*' is no year or range from 1988 on"):
+    with pytest.raises(ValueError, match="years: '.*' is not a year or a range from 1988 on"):
         airline.prepare(tmp_path, years=years)
 
 

@@ -23,7 +23,7 @@ def start(home: Path, name: str) -> subprocess.Popen[str]:
     ("arguments", "told"),
     [
         (["fligths"], "did you mean 'flights'"),
-        (["errors"], "known: airline, "),
+        (["errors"], "unknown dataset 'errors'; choose from: airline, "),
     ],
 )
 def test_an_unknown_dataset_ends_with_2(

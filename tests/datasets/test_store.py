@@ -59,7 +59,9 @@ def test_a_manifest_that_is_none_is_damage(made: Path, text: str) -> None:
 
 def test_a_dataset_made_by_another_version_is_refused(made: Path) -> None:
     newer = dataclasses.replace(tiny.CARD, sources={"tiny.csv": "1" * 64}, licence="MIT")
-    with pytest.raises(DataError, match="licence, sources of another version"):
+    with pytest.raises(
+        DataError, match="written by another version of the dataset .other licence, sources"
+    ):
         _store.prepare(made.parents[1], newer, never)
 
 

@@ -69,7 +69,9 @@ def test_a_package_is_read_without_running_it(package: Path) -> None:
 def test_a_raw_file_that_changed_is_named(package: Path) -> None:
     pinned = source(package / "raw.csv")
     (package / "raw.csv").write_text("a,b,c\n2,x,2\n")
-    with pytest.raises(DataError, match=r"raw\.csv: SHA-256 is \w{64}, not \w{64}; .*make setup"):
+    with pytest.raises(
+        DataError, match=r"raw\.csv: SHA-256 is \w{64}, not \w{64}; .*make clean-venv setup"
+    ):
         _tables.read_package("rawpackage", {"raw.csv": pinned})
 
 
@@ -116,7 +118,7 @@ COLUMNS = {
     ("values", "told"),
     [
         ({"c": ["a"], "x": np.array([300])}, "column x: .*300"),
-        ({"c": ["a"], "y": np.array([3])}, "differ: x, y"),
+        ({"c": ["a"], "y": np.array([3])}, "differ from those declared: x, y"),
     ],
 )
 def test_conform_refuses_what_is_not_as_declared(values: dict[str, Any], told: str) -> None:

@@ -95,14 +95,26 @@ def test_nothing_outlives_the_process(number: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "options", "said"),
     [
-        ("locl", {}, "'locl' is not 'local', 'cuda' or tcp://HOST:PORT"),
-        ("local", {"worker": 2}, "has no option 'worker', but memory_limit"),
-        ("local", {"rmm_pool_size": 1}, "has no option 'rmm_pool_size'"),
-        ("cuda", {"protocol": "ucx"}, "has no option 'protocol', but memory_limit, retries"),
+        (
+            "locl",
+            {},
+            r"unknown cluster 'locl'; did you mean 'local'\? Or use local, cuda or tcp://HOST:PORT",
+        ),
+        (
+            "local",
+            {"worker": 2},
+            r"unknown cluster option 'worker'; did you mean 'workers'\? Choose from: memory_limit",
+        ),
+        ("local", {"rmm_pool_size": 1}, "unknown cluster option 'rmm_pool_size'"),
+        (
+            "cuda",
+            {"protocol": "ucx"},
+            "unknown cluster option 'protocol'; choose from: memory_limit, retries",
+        ),
         (
             "tcp://127.0.0.1:1",
             {"memory_limit": 1},
-            "no option 'memory_limit', but timeout, workers",
+            "unknown cluster option 'memory_limit'; choose from: timeout, workers",
         ),
         ("local", {"workers": 0}, "1 or more"),
         ("local", {"timeout": 0}, "timeout=0"),

@@ -97,5 +97,5 @@ def test_work_is_not_waited_for_once_no_worker_is_left(threads: Cluster) -> None
         made = ordered_map.map_in_order(squared, None, pieces([]))
         next(made)
         threads.client.cluster.scale(0)
-        with pytest.raises(WorkerLost, match="none came back"):
+        with pytest.raises(WorkerLost, match="none was restarted"):
             list(made)

@@ -162,7 +162,7 @@ def test_a_word_that_is_read_as_missing_is_told_and_may_be_a_value(tmp_path: Pat
     path.write_text("land,size\n" + f"DE,1\n{word},NA\n,3\nFR,4\n" * 9)
     found = sniff(path)
     (note,) = found.notes
-    assert note.startswith(f"'land': read as missing: {word!r} (9 values); --keep")
+    assert note.startswith(f"'land': read as missing: {word!r} (9 values); to keep them")
     assert read_arrow(path, found.format)["land"].null_count == 18
     kept = sniff(path, keep=[word]).format
     assert kept == TableFormat(columns={"land": Text(values=(word,))})
@@ -181,7 +181,7 @@ def test_training_reads_what_a_table_is_read_to(
     pd.testing.assert_frame_equal(X, wanted[features])
     np.testing.assert_array_equal(y, wanted["price"])
     monkeypatch.setattr(partitioned, "room", lambda device: 10)
-    with pytest.raises(DataError, match="only Parquet without a format"):
+    with pytest.raises(DataError, match="to read it in partitions, use Parquet without a format"):
         pipeline.read(path, features, "price", format=FORMAT)
 
 
@@ -192,7 +192,7 @@ def test_conditions_are_for_parquet(tmp_path: Path) -> None:
     X, y = pipeline.read(tmp_path / "t.parquet", ["price"], "zip", rows=rows)
     assert (len(X), set(y)) == (5, {"01067"})
     for name in ("t.csv", "t.jsonl", "t.parquet"):
-        with pytest.raises(ConfigError, match="needs Parquet without a format"):
+        with pytest.raises(ConfigError, match="is supported only for Parquet without a format"):
             pipeline.read(tmp_path / name, ["price"], "zip", rows=rows, format=FORMAT)
 
 

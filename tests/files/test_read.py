@@ -128,7 +128,7 @@ def test_files_that_disagree_are_refused_by_name(tmp_path: Path) -> None:
     [
         ("gone.parquet", {}, DataError, "no such file"),
         ("broken.parquet", {}, DataError, "broken.parquet: cannot be read"),
-        ("empty", {}, DataError, "contains no file"),
+        ("empty", {}, DataError, "contains no table"),
         ("x.csv", {"partition_bytes": 1}, DataError, "only Parquet"),
         ("x.csv", {"device": "gpu"}, ConfigError, "device='gpu'"),
     ],

@@ -152,14 +152,14 @@ def test_unseen_categories() -> None:
     model = on_cpu().fit(TABLE, WORDS)
     assert set(model.predict(TABLE.assign(c1="new", c2="new"))) <= {"no", "yes"}
     strict = on_cpu(make_pipeline(OneHotEncoder(), LogisticRegression())).fit(TABLE[["c1"]], WORDS)
-    with pytest.raises(DataError, match="column 'c1' holds 'new', which was not there at fit"):
+    with pytest.raises(DataError, match="column 'c1' holds 'new', which is not a fitted category"):
         strict.predict(pd.DataFrame({"c1": ["a", "new"]}))
 
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda y: y[:-1], f"y has {ROWS - 1} values and X has {ROWS} rows"),
+        (lambda y: y[:-1], f"y has {ROWS - 1} values, but X has {ROWS} rows"),
         (lambda y: pd.Series(y)[:-1], f"y has {ROWS - 1} values"),
         (lambda y: np.where(np.arange(ROWS) < 3, np.nan, 1.0), "y has 3 missing values"),
         (lambda y: pd.Series(y).mask(np.arange(ROWS) < 3), "y has 3 missing values; drop"),
@@ -186,7 +186,9 @@ def test_another_index_is_told_and_rows_go_by_position(name: str) -> None:
     named = {"y": "y", "qid": "qid", "sample_weight": "standardscaler__sample_weight"}[name]
     plainly = {"y": NUMBERS} | {named: given[name]}
     expected = clone(estimator).fit(X, **plainly).predict(X)
-    with pytest.warns(UserWarning, match=rf"the index of .*{name} differs from that of X: rows go"):
+    with pytest.warns(
+        UserWarning, match=rf"the index of .*{name} differs from that of X; rows are"
+    ):
         model = on_cpu(estimator).fit(X, **(plainly | {named: other}))
     np.testing.assert_array_equal(model.predict(X), expected)
 

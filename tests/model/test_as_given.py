@@ -177,7 +177,7 @@ BAD = {
     "text": Bad(BOTH, named(FRAME), CLASSES, "column 'e' holds"),
     "infinite": Bad(BOTH, np.where(DENSE > 0.9, np.inf, DENSE), CLASSES, "infinite values"),
     "no rows": Bad(BOTH, DENSE[:0], CLASSES[:0], r"X has 0 sample\(s\)"),
-    "a vector": Bad(BOTH, DENSE[0], CLASSES, "and a table has 2"),
+    "a vector": Bad(BOTH, DENSE[0], CLASSES, "but a table has 2"),
     "complex": Bad(BOTH, DENSE.astype(complex), CLASSES, "pass real numbers"),
     "missing targets": Bad(
         LogisticRegression(), DENSE, np.where(CLASSES, np.nan, 1), "missing values; drop"

@@ -200,10 +200,10 @@ def test_without_routing_steps_are_named(estimator: Any, names: list[str]) -> No
 @pytest.mark.parametrize(
     ("weights", "said"),
     [
-        (WEIGHTS[:5], "5 values and X has 120 rows"),
+        (WEIGHTS[:5], "5 values, but X has 120 rows"),
         (np.c_[WEIGHTS, WEIGHTS], "2 dimension"),
-        (np.where(WEIGHTS > 1, np.nan, 1), "no finite number"),
-        (["a"] * ROWS, "no numbers"),
+        (np.where(WEIGHTS > 1, np.nan, 1), "is not finite"),
+        (["a"] * ROWS, "is not numeric"),
     ],
 )
 def test_weights_that_match_no_rows_are_refused(weights: Any, said: str) -> None:

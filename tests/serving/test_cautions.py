@@ -40,15 +40,15 @@ CASES: dict[str, tuple[pd.DataFrame, list[str]]] = {
     "later days and other names": (NEW, []),
     "another unit": (
         NEW.assign(mass=NEW["mass"] / 1000),
-        [r"'mass': 200 of 200 rows lie outside of 2,7.* to 6,.*, the range .*; check the unit"],
+        [r"'mass': 200 of 200 rows are outside the range of .*, 2,7.* to 6,.*; check the unit"],
     ),
     "another language": (
         NEW.assign(island=["Traum"] * 50 + ["Dream"] * 150),
-        [r"'island': 50 of 200 rows hold what no row of the fit did, such as 'Traum'; check"],
+        [r"'island': 50 of 200 rows hold values that no training row had, such as 'Traum'; check"],
     ),
     "a failed join": (
         NEW.assign(mass=NEW["mass"].where(NEW.index < 100)),
-        ["'mass': 50% of the rows have no value, and 0% had none at fit; check where"],
+        ["'mass': 50% of the rows have no value, but only 0% of the training rows had none; check"],
     ),
     "a few": (NEW.assign(island=["Traum"] * 5 + ["Dream"] * 195), []),
 }

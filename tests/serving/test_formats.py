@@ -41,7 +41,7 @@ def test_a_file_of_a_format_is_read(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", REFUSED, ids=lambda path: path.name)
 def test_a_file_of_an_earlier_format_is_refused_with_what_to_do(folder: Path) -> None:
-    says = r"format 'pipeline\.model/[123]', and this version reads 'pipeline\.model/4'; fit the"
+    says = r"format 'pipeline\.model/[123]', but this version reads 'pipeline\.model/4'; fit the"
     with pytest.raises(DataError, match=says):
         load(folder, "cpu")
 
@@ -57,7 +57,7 @@ CHANGES: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "other steps": (
         lambda state: state["steps"][0].__setitem__(0, "scaler"),
-        r"the steps of the state, \['scaler', 'logisticregression'\], are not those of the "
+        r"the steps of the state, \['scaler', 'logisticregression'\], differ from those of the "
         r"estimator, \['columntransformer', 'logisticregression'\]",
     ),
     "another kind of step": (

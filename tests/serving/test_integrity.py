@@ -83,23 +83,23 @@ def test_files_that_are_lost_cut_linked_or_added_are_found(folder: Path, tmp_pat
             load(folder)
 
     (folder / "extra").write_text("")
-    refused(r"missing \[\], not recorded \['extra'\]")
+    refused(r"missing files \[\], unknown files \['extra'\]")
     (folder / "extra").unlink()
     part = folder / "model.skops"
     part.rename(tmp_path / "elsewhere")
-    refused(r"missing \['model\.skops'\]")
+    refused(r"missing files \['model\.skops'\]")
     part.symlink_to(tmp_path / "elsewhere")
     refused("not a regular file")
     part.unlink()
     part.write_bytes((tmp_path / "elsewhere").read_bytes()[:-1])
-    refused(r"model\.skops: damaged or replaced")
+    refused(r"model\.skops: damaged: SHA-256")
 
 
 def test_another_format_and_another_version_of_a_package_are_reported(folder: Path) -> None:
     found, files = manifest.read_manifest(folder)
     other = msgspec.structs.replace(found, format="pipeline.model/5")
     rewrite(folder, files, other)  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=r"format 'pipeline\.model/5', and this version reads"):
+    with pytest.raises(DataError, match=r"format 'pipeline\.model/5', but this version reads"):
         load(folder)
     old = msgspec.structs.replace(found, versions={"scikit-learn": "1.2.3"})
     rewrite(folder, files, old)
@@ -108,9 +108,9 @@ def test_another_format_and_another_version_of_a_package_are_reported(folder: Pa
 
 
 def test_what_is_no_model_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"gone: no such model; make one with `pipeline\.save"):
+    with pytest.raises(DataError, match=r"gone: no such model; create one with `pipeline\.save"):
         load(tmp_path / "gone")
-    with pytest.raises(DataError, match="not a folder that `pipeline.save` made"):
+    with pytest.raises(DataError, match="not a model folder written by `pipeline.save`"):
         load(tmp_path)
 
 
@@ -123,7 +123,7 @@ def test_a_model_replaces_a_model_and_nothing_else(saved: Path, tmp_path: Path) 
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.txt").write_text("mine")
-    with pytest.raises(OSError, match="holds something else than results"):
+    with pytest.raises(OSError, match="contains files other than results"):
         save(model, other)
     assert (other / "thesis.txt").read_text() == "mine"
 

@@ -60,7 +60,7 @@ def folder(saved: Path, tmp_path: Path) -> Path:
 def test_a_pickle_is_refused_and_does_not_run(tmp_path: Path, marker: Path) -> None:
     bad = tmp_path / "bad"
     bad.write_bytes(pickle.dumps(Marker(marker)))
-    with pytest.raises(DataError, match="not a folder that `pipeline.save` made"):
+    with pytest.raises(DataError, match="not a model folder written by `pipeline.save`"):
         load(bad)
     assert not marker.exists()
     pickle.loads(bad.read_bytes())

@@ -56,7 +56,7 @@ def test_a_model_remembers_how_its_table_was_read(tmp_path: Path) -> None:
 
 def test_a_folder_of_models_names_one(tmp_path: Path) -> None:
     pipeline.save(model(), tmp_path / "houses" / "linear.model")
-    with pytest.raises(DataError, match=r"name one of them, as .*linear\.model"):
+    with pytest.raises(DataError, match=r"pass one of them, such as .*linear\.model"):
         pipeline.load(tmp_path / "houses")
 
 

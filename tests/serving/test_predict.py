@@ -200,7 +200,9 @@ def test_inputs_that_cannot_be_read_are_named(here: Here) -> None:
     refused("gone: no such file", source=here.folder / "gone")
     refused("has no columns", ConfigError, keep=["zz"])
     refused(
-        "the model has no 'transform'; there are predict_proba", ConfigError, method="transform"
+        "the model has no method 'transform'; choose from: predict_proba",
+        ConfigError,
+        method="transform",
     )
     bad = here.folder / "bad.csv"
     TABLE.assign(n2="x").to_csv(bad, index=False)

@@ -233,8 +233,8 @@ def test_what_cannot_be_saved_is_refused_with_its_place(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=says):
             pack(twice, About())
     for each, says in (
-        (model, r"holds .*mine, which cannot be saved without pickle"),
-        (LogisticRegression(), "save takes an Accelerated and got LogisticRegression"),
+        (model, r"contains .*mine, which cannot be saved without pickle"),
+        (LogisticRegression(), "save needs an Accelerated, not LogisticRegression"),
     ):
         with pytest.raises(ConfigError, match=says):
             save(each, tmp_path / "model")
@@ -275,6 +275,6 @@ def test_what_scikit_learn_runs_as_it_is(tmp_path: Path) -> None:
     model = Accelerated(IsotonicRegression(), device="cpu").fit(X, X % 3)
     loaded = again(model, tmp_path, "auto")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    assert loaded.plan_.placements[0].note == "run by scikit-learn: it was saved so"
-    with pytest.raises(Unsupported, match="it was saved so; use device="):
+    assert loaded.plan_.placements[0].note == "run by scikit-learn: it was saved that way"
+    with pytest.raises(Unsupported, match="it was saved that way; use device="):
         load(tmp_path / "model", "cuda")

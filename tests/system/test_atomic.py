@@ -129,9 +129,9 @@ def test_what_is_in_the_way_stays(tmp_path: Path) -> None:
     home.mkdir()
     (home / "thesis.tex").write_text("years")
     for way, says in (
-        (file, "file: a file is in the way.*another --out"),
+        (file, "file: is a file.*another folder"),
         (file / "below", str(file)),
-        (home, "home: holds something else than results"),
+        (home, "home: contains files other than results"),
     ):
         with pytest.raises(OutputError, match=says):
             put(way, "new")

@@ -44,8 +44,16 @@ FIX = "make clean-venv setup GPU=cpu"
         (CPU, "cpu", []),
         (CU13, "cu13", []),
         ({"xgboost-cpu": "3.2.0"}, "cpu", [("numpy is not installed", FIX)]),
-        ({**CPU, "numpy": "2.5.0"}, "cpu", [("numpy is 2.5.0, wanted <2.5,>=2.0", FIX)]),
-        ({"numpy": "2.5.0"}, "", [("numpy is 2.5.0, wanted <2.5,>=2.0", FIX.partition(" GPU")[0])]),
+        (
+            {**CPU, "numpy": "2.5.0"},
+            "cpu",
+            [("numpy 2.5.0 is installed, but <2.5,>=2.0 is required", FIX)],
+        ),
+        (
+            {"numpy": "2.5.0"},
+            "",
+            [("numpy 2.5.0 is installed, but <2.5,>=2.0 is required", FIX.partition(" GPU")[0])],
+        ),
     ],
 )
 def test_missing_packages_and_versions_out_of_bounds_are_errors(versions, extra, expected) -> None:
@@ -72,7 +80,7 @@ def test_packages_that_do_not_fit_the_machine_are_reported(installed, fits, kind
 def test_the_text_has_device_machine_and_problems_with_their_fix() -> None:
     text = str(HEALTHY)
     assert text.splitlines()[:2] == ["Device     auto would use cpu", "Disk       5.0 GiB free"]
-    assert text.endswith("\n\nNo problems found.")
+    assert text.endswith("\n\nNo problems.")
     problem = doctor.Problem("error", "numpy is not installed", "make setup")
     broken = str(replace(HEALTHY, problems=[problem]))
     assert broken.endswith("error: numpy is not installed\n    to fix it: make setup")
@@ -104,4 +112,4 @@ def test_nothing_heavy_is_imported() -> None:
 
 
 def test_a_program_that_hangs_is_killed() -> None:
-    assert doctor.try_program("while True: pass", timeout=0.3) == (True, "no answer in 0.3 s")
+    assert doctor.try_program("while True: pass", timeout=0.3) == (True, "no response within 0.3 s")

@@ -76,7 +76,7 @@ def test_driver_and_the_oldest_gpu_that_rapids_serves_choose_the_extra(
     ("said", "code", "why"),
     [
         (row("470.82.01"), 0, "driver 470.82.01 is older than 535; update it"),
-        ("Failed to initialize NVML: mismatch", 18, "shows no GPU: Failed to initialize NVML"),
+        ("Failed to initialize NVML: mismatch", 18, "reports no GPU: Failed to initialize NVML"),
         ("", 18, "exit status 18"),
         ("No devices were found", 0, "No devices were found"),
     ],
@@ -94,7 +94,7 @@ def test_a_driver_that_does_not_serve_says_why(
     [
         (("darwin", "arm64", ""), "needs Linux"),
         (("linux", "riscv64", "glibc 2.36"), "riscv64"),
-        (("linux", "x86_64", "glibc 2.27"), "glibc 2.28 or newer, found glibc 2.27"),
+        (("linux", "x86_64", "glibc 2.27"), "glibc 2.28 or newer; this machine has glibc 2.27"),
         (("linux", "x86_64", ""), "another C library"),
     ],
 )

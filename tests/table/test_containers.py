@@ -153,8 +153,8 @@ def test_the_files_of_a_folder_are_one_table(names: tuple[str, str], tmp_path: P
         ({"a.csv": CSV, "b.csv": b"a,c\n1,2\n"}, r"b.csv: its columns differ from those of a.csv"),
         ({"a.csv": CSV, "b.jsonl": LINES}, "several file formats: a.csv and b.jsonl"),
         ({"a.jsonl": LINES, "b.jsonl": b'{"a": "z", "b": "x"}'}, "column types differ between"),
-        ({"y=1/a.parquet": parquet(), "y=2/a.parquet": b""}, "folder names hold a column"),
-        ({"a.md": b"?"}, "contains no file whose name ends in .parquet, .csv"),
+        ({"y=1/a.parquet": parquet(), "y=2/a.parquet": b""}, "folder names contain values"),
+        ({"a.md": b"?"}, "contains no table; use files whose names end in .parquet, .csv"),
     ],
     ids=["columns", "kinds", "types", "partitioned", "nothing"],
 )  # fmt: skip

@@ -215,7 +215,7 @@ def test_the_index_that_pandas_wrote_is_no_column(index: pd.Index) -> None:
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([1.0, 2.0], r"1 dimension.*Reshape your data: X\.reshape\(-1, 1\) is one column"),
+        ([1.0, 2.0], r"1 dimension.*Reshape your data: X\.reshape\(-1, 1\) for one column"),
         (pd.Series([1.0, 2.0]), "1 dimension"),
         (pl.Series([1.0, 2.0]), "1 dimension"),
         (pa.chunked_array([[1.0]]), "1 dimension"),
@@ -244,7 +244,7 @@ def test_what_is_no_table_is_refused(X: Any, message: str) -> None:
 
 def test_partitions_are_refused_where_one_table_is_needed() -> None:
     frame = type("DataFrame", (), {"npartitions": 2, "to_delayed": None})()
-    with pytest.raises(DataError, match=r"X has partitions.*X\.compute\(\)"):
+    with pytest.raises(DataError, match=r"X is partitioned.*X\.compute\(\)"):
         convert(frame)
 
 

@@ -28,6 +28,9 @@ def test_what_does_not_fit_is_refused_with_both_sizes(
     if fits:
         densify(ROWS, "forest", "it is a forest")
         return
-    with execution_log() as book, pytest.raises(Unsupported, match="are 48 bytes.* 95 are free"):
+    with (
+        execution_log() as book,
+        pytest.raises(Unsupported, match="take 48 bytes.* 95 bytes are free"),
+    ):
         densify(ROWS, "forest", "it is a forest")
     assert book.entries == []

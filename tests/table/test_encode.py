@@ -37,7 +37,9 @@ def test_huge_integers_are_categories_of_their_own(dtype: str) -> None:
     ids=["missing", "unsigned", "arrow", "category"],
 )
 def test_integers_that_would_fall_together_are_refused(column: pd.Series) -> None:
-    with pytest.raises(DataError, match=f"'x' holds {HUGE[0]} and {HUGE[1]}, which are one number"):
+    with pytest.raises(
+        DataError, match=f"'x' holds {HUGE[0]} and {HUGE[1]}, which become the same number"
+    ):
         encode.categories(pd.DataFrame({"x": column}), "x")
 
 

@@ -65,11 +65,9 @@ def test_objects_and_categories_that_are_numbers_are_read_as_such(kind: str) -> 
 
 @pytest.mark.parametrize("kind", TEXT)
 def test_numbers_refuse_other_columns_by_name(kind: str) -> None:
-    with pytest.raises(
-        DataError, match=f"^column '{kind}' holds .* values where numbers"
-    ) as caught:
+    with pytest.raises(DataError, match=f"^column '{kind}' holds .* values, but numbers") as caught:
         frames.numbers(frame(kind), kind)
-    for suggestion in ("astype", "OneHotEncoder", "leave it out"):
+    for suggestion in ("astype", "OneHotEncoder", "drop it"):
         assert suggestion in str(caught.value)
 
 

@@ -49,7 +49,7 @@ def test_containers_of_a_matrix() -> None:
 
 def test_sparse_rows_have_no_frame() -> None:
     with pytest.raises(
-        ConfigError, match=r"set_output\(transform='pandas'\) and the output is sparse"
+        ConfigError, match=r"set_output\(transform='pandas'\): the output is sparse"
     ):
         output.contained(csr_matrix(MATRIX), "pandas", ["x", "y"], None)
 

@@ -163,8 +163,8 @@ def test_dates_come_to_the_clock_they_were_fitted_on() -> None:
 @pytest.mark.parametrize(
     ("name", "column", "message"),
     [
-        ("moment", DATE, "has no time zone and was fitted with the time zone Europe/Berlin"),
-        ("day", FITTED["moment"], "has the time zone Europe/Berlin and was fitted with no time"),
+        ("moment", DATE, "has no time zone, but was fitted with the time zone Europe/Berlin"),
+        ("day", FITTED["moment"], "has the time zone Europe/Berlin, but was fitted with no time"),
     ],
 )
 def test_dates_with_and_without_a_zone_are_no_equals(name: str, column: Any, message: str) -> None:
@@ -175,12 +175,12 @@ def test_dates_with_and_without_a_zone_are_no_equals(name: str, column: Any, mes
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (["a", 1], r"several types: 'a' in row 0 and 1 in row 1, .*make it one"),
+        (["a", 1], r"several types: 'a' in row 0 and 1 in row 1, .*convert it"),
         ([None, 2, True], r"several types: 2 in row 1 and True in row 2"),
         ([2**70], rf"holds int values, such as {2**70} in row 0"),
         ([1j], r"holds complex values, such as 1j"),
         ([b"x"], r"such as b'x' in row 0, .*decode"),
-        ([[1, 2]], r"holds list.*take lists apart"),
+        ([[1, 2]], r"holds list.*split lists"),
     ],
     ids=ascii,
 )
@@ -211,7 +211,7 @@ def test_the_table_of_the_caller_stays_as_it_is() -> None:
 def test_matrices_go_by_position() -> None:
     schema, _ = Schema.fit(np.zeros((2, 2)))
     assert schema.names is None
-    with pytest.warns(UserWarning, match="taken by position"):
+    with pytest.warns(UserWarning, match="matched by position"):
         assert schema.take(pd.DataFrame({"b": [1], "a": [2]})).tolist() == [[1.0, 2.0]]
     with pytest.raises(DataError, match="X has 3 features, but Accelerated is expecting 2"):
         schema.take(np.zeros((1, 3)))

@@ -90,7 +90,7 @@ def test_the_best_is_a_model_like_any_other(fitted: Search, tmp_path: Path) -> N
     assert fitted.feature_names_in_.tolist() == list(X)
     model = load(save(fitted.best_estimator_, tmp_path / "model"), "cpu")
     np.testing.assert_array_equal(model.predict_proba(X), fitted.predict_proba(X))
-    with pytest.raises(ConfigError, match="got Search; pass its best_estimator_"):
+    with pytest.raises(ConfigError, match="not Search; pass its best_estimator_"):
         save(fitted, tmp_path / "search")
 
 

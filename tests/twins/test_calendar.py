@@ -97,13 +97,19 @@ def test_cyclical_feature_is_a_sine_and_a_cosine(feature: str) -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"features": "year"}, r"features='year' is no list of names; write \['year'\]"),
+        ({"features": "year"}, r"features='year' is not a list of names; pass \['year'\]"),
         ({"features": []}, "features is empty"),
-        ({"features": ["year", "yaer"]}, r"features has \['yaer'\]; choose from \['year'"),
-        ({"features": ["day", "day"]}, "features repeats a name"),
-        ({"cyclical": "hour"}, "cyclical='hour' is no list of names"),
-        ({"cyclical": ["year"]}, r"cyclical has \['year'\]; choose from \['month', 'day'"),
-        ({"epoch": "2400-01-01"}, "epoch='2400-01-01' is no date"),
+        (
+            {"features": ["year", "yaer"]},
+            r"features contains unknown names: \['yaer'\]; choose from \['year'",
+        ),
+        ({"features": ["day", "day"]}, "features contains a name twice"),
+        ({"cyclical": "hour"}, "cyclical='hour' is not a list of names"),
+        (
+            {"cyclical": ["year"]},
+            r"cyclical contains unknown names: \['year'\]; choose from \['month', 'day'",
+        ),
+        ({"epoch": "2400-01-01"}, "epoch='2400-01-01' is not a date"),
         ({"epoch": None}, "epoch=None is missing"),
     ],
 )

@@ -161,7 +161,7 @@ def test_unknown_values_are_refused_by_name(
     program = assert_parity(encoder, table)
     new = table[:5].copy()
     new.loc[3, column] = value
-    with pytest.raises(DataError, match=f"column '{column}' holds {shown}, which was not there"):
+    with pytest.raises(DataError, match=f"column '{column}' holds {shown}, which is not a fitted"):
         program.transform(new)
     with quiet(), pytest.raises(ValueError, match="Found unknown categories"):
         program.to_sklearn().transform(new)

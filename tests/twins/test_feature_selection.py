@@ -102,7 +102,7 @@ def test_variance_beside_a_large_offset() -> None:
 def test_no_column_left_names_the_way_out() -> None:
     assert assert_both_refuse(VarianceThreshold(), numbers()[["constant"]]) == (
         "No feature in X meets the variance threshold 0.00000; "
-        "lower the threshold, or leave the step out"
+        "lower the threshold, or remove the step"
     )
     assert_both_refuse(VarianceThreshold(), numbers()[:1])
 

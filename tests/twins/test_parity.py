@@ -94,7 +94,7 @@ def test_missing_values_are_refused_like_in_sklearn(estimator: Any) -> None:
     X.loc[140, "b"] = np.nan
     assert assert_both_refuse(estimator, X, y) == (
         f"Input X contains NaN.\n{type(estimator).__name__}: column 'b' holds missing values "
-        "(NaN), which it does not take; impute them before this step (SimpleImputer)"
+        "(NaN), which it does not support; impute them before this step (SimpleImputer)"
     )
     for act in (fitted.transform, lambda X: Program(estimator).fit(X, y)):
         with pytest.raises(DataError, match="column 'b' holds missing values"):
@@ -205,7 +205,7 @@ def test_infinity_is_refused_like_in_sklearn(estimator: Any, value: float) -> No
     X = numbers()
     X.loc[3, "b"] = value
     assert assert_both_refuse(estimator, X, target(estimator)) == (
-        "column 'b' holds infinite values; replace them by numbers or by missing values "
+        "column 'b' holds infinite values; replace them with numbers or missing values "
         "(the first is in row 3)"
     )
 
@@ -214,7 +214,7 @@ def test_infinity_is_refused_like_in_sklearn(estimator: Any, value: float) -> No
 def test_text_is_refused_with_the_way_out(estimator: Any) -> None:
     X = numbers().assign(t=pd.Series(["x", "y", "z"] * 50))
     message = assert_both_refuse(estimator, X, target(estimator))
-    assert message.startswith("column 't' holds str values where numbers are needed")
+    assert message.startswith("column 't' holds str values, but numbers are needed")
     assert "OneHotEncoder" in message
 
 

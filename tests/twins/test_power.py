@@ -72,7 +72,7 @@ def test_the_power_of_float32_stays_in_its_range() -> None:
 
 def test_column_without_values_is_refused_like_in_sklearn() -> None:
     message = assert_both_refuse(PowerTransformer(), positives().assign(small=np.nan))
-    assert message == "PowerTransformer: the columns ['small'] hold no values; leave them out"
+    assert message == "PowerTransformer: the columns ['small'] hold no values; drop them"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Number of rows, least and greatest values of columns; exact, and mergeable."""
+"""Number of rows, minimum and maximum of columns; exact, and mergeable."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Order statistics of columns, whatever the blocks they came in.
+"""Order statistics of columns, however the rows are split into blocks.
 
-They are exact: blocks are only put aside, and each column is joined once. The columns have to
+They are exact: blocks are only collected, and each column is joined once. The columns have to
 fit in memory.
 """
 

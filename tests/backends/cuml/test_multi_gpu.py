@@ -107,7 +107,7 @@ def test_missing_values_and_a_target_of_another_length_are_refused() -> None:
     X[-1, 0] = np.nan
     with pytest.raises(DataError, match="^model: cuML does not support missing"):
         step(LogisticRegression()).learn("fit", parted(X), (X[:, 1] > 0).astype(int))
-    with pytest.raises(DataError, match="y has 4 values and X has 90 rows"):
+    with pytest.raises(DataError, match="y has 4 values, but X has 90 rows"):
         step(LogisticRegression()).learn("fit", parted(numbers()), np.array([0, 1, 0, 1]))
 
 

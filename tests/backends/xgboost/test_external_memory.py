@@ -71,7 +71,7 @@ def test_a_regressor_learns_from_weighted_rows() -> None:
 @pytest.mark.parametrize(
     ("estimator", "y", "why"),
     [
-        (XGBRegressor(n_estimators=1), np.ones(ROWS - 1), "y has 5999 values and X has 6000 rows"),
+        (XGBRegressor(n_estimators=1), np.ones(ROWS - 1), "y has 5999 values, but X has 6000 rows"),
         (
             XGBClassifier(n_estimators=1),
             np.arange(ROWS) % 2 + 3,

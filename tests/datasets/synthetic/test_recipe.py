@@ -11,8 +11,8 @@ from datasets.synthetic import Recipe, prepare, rows
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"kind": "bin"}, "kind: 'bin' is not one of binary"),
-        ({"rows": 99}, "rows: 99 is not a whole number from 100"),
+        ({"kind": "bin"}, "kind: unknown kind 'bin'; did you mean 'binary'"),
+        ({"rows": 99}, "rows: 99 is invalid; pass an integer from 100"),
         ({"columns": 0}, "columns: 0"),
         ({"seed": -1}, "seed: -1"),
         ({"cardinality": 1}, "cardinality: 1"),
@@ -52,9 +52,9 @@ def test_the_command_prints_the_file(tmp_path, capsys) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["synthetic", "--rows", "1.5"], "'1.5' is not a whole number"),
-        (["synthetic", "--rows", "5"], "--rows: 5 is not a whole number from 100"),
-        (["flights", "--rows", "1e6"], "--rows: for synthetic alone"),
+        (["synthetic", "--rows", "1.5"], "'1.5' is not an integer; pass"),
+        (["synthetic", "--rows", "5"], "--rows: 5 is invalid; pass an integer from 100"),
+        (["flights", "--rows", "1e6"], "--rows: an option of synthetic alone; omit it"),
         ([], "the following arguments are required"),
     ],
 )
