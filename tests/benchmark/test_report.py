@@ -311,14 +311,14 @@ def test_each_column_has_a_row_and_what_is_not_known_a_dash() -> None:
     assert column_table(fixtures.normal()) is None
 
 
+def test_no_page_has_a_word_that_is_gone(source: str) -> None:
+    pattern = r"<(style|script|pre|code)\b.*?</\1>|<[^>]+>"
+    assert gone(re.sub(pattern, " ", source, flags=re.DOTALL)) == []
+
+
 def test_the_classes_are_named_and_which_is_positive() -> None:
     results = fixtures.normal()
     known = replace(results.task, classes=["early", "late"], positive="late", test="month > 9")
     card = dict(cards.fairness(replace(results, task=known)))
     assert card["Classes"] == "early, late (positive)"
     assert "67,346 to test (month > 9)" in card["Rows"]
-
-
-def test_no_page_has_a_word_that_is_gone(source: str) -> None:
-    pattern = r"<(style|script|pre|code)\b.*?</\1>|<[^>]+>"
-    assert gone(re.sub(pattern, " ", source, flags=re.DOTALL)) == []
