@@ -37,7 +37,12 @@ GONE = re.compile(
 )
 """What the documentation and the help say in other words."""
 OF_PIP = {"--no-deps", "--require-hashes"}
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(docs.DOCS.glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted(docs.DOCS.glob("*.md")),
+]
 
 
 def prose(page: Path) -> str:
@@ -93,7 +98,7 @@ def gone(text: str) -> list[str]:
     return [line for line in plain.splitlines() if GONE.search(" ".join(line.split()))]
 
 
-@each_page
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.stem)
 def test_pages_have_no_word_that_is_gone(page: Path) -> None:
     assert gone(prose(page)) == []
 
