@@ -37,12 +37,7 @@ GONE = re.compile(
 )
 """What the documentation and the help say in other words."""
 OF_PIP = {"--no-deps", "--require-hashes"}
-PAGES = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    ROOT / "CHANGELOG.md",
-    *sorted(docs.DOCS.glob("*.md")),
-]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(docs.DOCS.glob("*.md"))]
 
 
 def prose(page: Path) -> str:
