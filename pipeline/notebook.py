@@ -23,7 +23,7 @@ _TEMPLATE = """<style>
 [data-jp-theme-light="true"] .shown, .vscode-light .shown { color-scheme: light; }
 [data-jp-theme-light="false"] .shown, .vscode-dark .shown { color-scheme: dark; }
 .shown {
-  box-sizing: border-box; max-width: 66rem; overflow-x: auto; overflow-wrap: break-word;
+  box-sizing: border-box; max-width: 66rem; overflow-x: auto; overflow-wrap: anywhere;
   padding: 1rem; background: var(--paper); color: var(--ink);
   font: .875rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue",
     "Liberation Sans", Arial, sans-serif;
@@ -39,7 +39,7 @@ _TEMPLATE = """<style>
 .shown caption { padding-bottom: .5rem; color: inherit; text-align: left; font-weight: 600; }
 .shown tr, .shown tbody tr:nth-child(odd), .shown tbody tr:hover { background: none; }
 .shown th, .shown td {
-  border: 0; padding: .35rem 1.1rem .35rem 0; text-align: left; vertical-align: baseline;
+  border: 0; min-width: 4rem; padding: .35rem 1.1rem .35rem 0; text-align: left; vertical-align: baseline;
 }
 .shown th { border-bottom: 1px solid var(--ink); color: var(--soft); font-weight: 500; }
 .shown tbody { border-bottom: 1px solid var(--rule); }

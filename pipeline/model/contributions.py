@@ -72,9 +72,10 @@ class Contributions(Shown):
     outputs: tuple[Any, ...]
 
     def _parts(self) -> tuple[str, HtmlTable, Lines]:
-        of = f" for {', '.join(map(str, self.outputs))}" if self.outputs else ""
+        word = "output" if len(self.outputs) == 1 else "outputs"
+        of = f", {word} {', '.join(map(str, self.outputs))}" if self.outputs else ""
         rows, columns = self.values.shape[:2]
-        title = f"Contributions of {columns:,} columns to {self.output}{of}, {rows:,} rows"
+        title = f"Contributions of {columns:,} columns to {self.output} in {rows:,} rows{of}"
         sizes = np.abs(self.values).mean(axis=0).reshape(columns, -1)
         of_output = self.outputs if self.values.ndim > 2 else ["contribution"]
         head = [f"mean |{each}|" for each in of_output]

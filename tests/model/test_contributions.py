@@ -297,7 +297,7 @@ def test_a_frame_of_one_output() -> None:
     assert fitted(prepared(Ridge()), VALUES).contributions(TABLE).to_frame().shape == (ROWS, 5)
     shown = repr(found).splitlines()
     assert shown[0] == (
-        "Contributions of 5 columns to decision_function for low, mid, top, 240 rows"
+        "Contributions of 5 columns to decision_function in 240 rows, outputs low, mid, top"
     )
     assert shown[1].split("  ")[-3:] == ["mean |low|", "mean |mid|", "mean |top|"]
     sizes = np.abs(found.values).mean(axis=0)
