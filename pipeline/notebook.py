@@ -39,7 +39,8 @@ _TEMPLATE = """<style>
 .shown caption { padding-bottom: .5rem; color: inherit; text-align: left; font-weight: 600; }
 .shown tr, .shown tbody tr:nth-child(odd), .shown tbody tr:hover { background: none; }
 .shown th, .shown td {
-  border: 0; min-width: 4rem; padding: .35rem 1.1rem .35rem 0; text-align: left; vertical-align: baseline;
+  border: 0; min-width: 4rem; padding: .35rem 1.1rem .35rem 0; text-align: left;
+  vertical-align: baseline;
 }
 .shown th { border-bottom: 1px solid var(--ink); color: var(--soft); font-weight: 500; }
 .shown tbody { border-bottom: 1px solid var(--rule); }

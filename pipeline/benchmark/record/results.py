@@ -38,7 +38,7 @@ class TaskInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rows_test: int
     columns: int
     positive_rate: float | None
-    """Share of the positive class in the test rows; None if there is none."""
+    """Share of the positive class in the test rows; None if the task has no positive class."""
     margins: dict[str, float]
     """Metric -> largest absolute difference from the reference that counts as equal."""
     kind: Kind = "binary"
@@ -193,7 +193,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     usage: Usage | None = None
     """GPU use, GPU memory and energy of the last timed run."""
     diagnostics: Diagnostics | None = None
-    """Where predictions are wrong: curves, residuals or a confusion matrix."""
+    """Where predictions are wrong; None for rankings and clusters."""
     model: FilePart | None = None
     """The checksums of the saved model, if there is one."""
     predictions: FilePart | None = None
