@@ -44,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     known, others = parser.parse_known_args(arguments)
+    if others and not others[0].startswith("-"):
+        parser.error(f"unexpected argument {others[0]!r}; put all names before the options")
     if others:
         parser.error(errors.unknown("option", others[0].partition("=")[0], _OPTIONS))
     options = vars(known)

@@ -184,7 +184,9 @@ def lookup(table: pa.Table, on: Sequence[Any], keys: Sequence[Any]) -> pa.Table:
         for parts in (on, keys)
     )
     if pc.count_distinct(held).as_py() != len(held):
-        raise DataError("two rows to join have the same key; remove one of them from the source")
+        raise DataError(
+            "two rows to join have the same key; make the keys of the joined table unique"
+        )
     return table.take(pc.index_in(wanted, value_set=held))
 
 

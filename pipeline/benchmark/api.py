@@ -169,4 +169,4 @@ def _listed(names: str | Sequence[str]) -> Sequence[str]:
 
 def _check_whole(name: str, value: object, least: int, most: int) -> None:
     if not isinstance(value, int) or not least <= value <= most:
-        raise ConfigError(f"{name}={value!r} is not a whole number from {least} to {most:,}")
+        raise ConfigError(f"{name}={value!r} is not an integer from {least} to {most:,}")

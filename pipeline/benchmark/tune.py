@@ -234,7 +234,7 @@ class TunedBatch:
                 warnings.filterwarnings("ignore", "timeout=", UserWarning)  # On the page.
                 search.fit(rows.X, rows.y, **rows.params)
         except ConfigError as error:
-            way = "; --no-resume begins anew" if resumed else ""
+            way = "; --no-resume starts again" if resumed else ""
             raise ConfigError(f"{error}{way}") from error
         seconds = before + perf_counter() - start
         space = Space.of(search.space, search.estimator)

@@ -33,7 +33,7 @@ def _shares(ctx: click.Context, param: click.Parameter, text: str) -> list[float
         shares = [0.0]
     if not all(0 < share <= 1 for share in shares):
         raise ConfigError(
-            f"--sizes {text}: not shares of the rows above 0 and up to 1; pass shares such as "
+            f"--sizes {text}: not a list of shares above 0 and up to 1; pass shares such as "
             "0.1,0.3 (--rows sets the number of rows of generated data)"
         )
     return shares

@@ -67,7 +67,7 @@ def advise(
     refused = {op.path: op.refused for op in steps if op.refused}
     if (share := sum(each for step, each in shares if step not in refused)) < 1:
         first = next(iter(refused.values()))[0]
-        why = f"the steps that a GPU can run are too small for it: {first}"
+        why = f"too small for a GPU without the steps that it cannot run: {first}"
         return Choice("cpu", why, "unfit")
     needed = 4 * COPIES * n_rows * n_columns
     if gpu_memory_bytes is not None and needed > USABLE * gpu_memory_bytes:

@@ -105,10 +105,10 @@ def _forecast_model(part: Estimator, size: int | None, device: str, *, framed: b
     otherwise = "" if framed else "external memory" if boosts else IN_TURN * streams
     if size is None or free is None:
         instead = otherwise or "an error"
-        return f"gathered to one process if twice the rows fit, else {instead}: {need}, {left}"
+        return f"gathered to one process if twice the rows fit, else {instead} ({need}, {left})"
     if partitioned.COPIES * size <= free:
         return f"gathered to one process: {need}, {left}"
     if otherwise:
         return f"{otherwise}: {need}, {left}"
-    why = f"it learns from all rows in one process and needs {partitioned.COPIES} times their size"
-    return f"not enough memory: {why}: {need}, {left}"
+    why = f"one process needs {partitioned.COPIES} times the size of all rows"
+    return f"not enough memory: {why} ({need}, {left})"

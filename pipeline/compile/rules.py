@@ -237,7 +237,8 @@ def check_parameters(how: Any, path: str) -> None:
     if isinstance(how, type):
         said = f"Expected an estimator instance ({how.__name__}()), got estimator class instead"
         raise in_words_of(
-            TypeError(f"{said} ({how.__name__})."), ConfigError(f"in the step {path}")
+            TypeError(f"{said} ({how.__name__})."),
+            ConfigError(f"pass an instance in the step {path}"),
         )
     if type(how) not in CONTAINERS:
         try:

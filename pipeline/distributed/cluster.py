@@ -185,7 +185,7 @@ def _check_options(where: str, options: Params) -> tuple[str, ClusterOptions]:
         raise ConfigError(f"unknown cluster {where!r}; {way} local, cuda or tcp://HOST:PORT")
     known = sorted(_OPTIONS_OF[kind])
     if unknown := [name for name in options if name not in known]:
-        pick(unknown[0], known, "cluster option")
+        pick(unknown[0], known, f"option of the cluster {where!r}:")
     return kind, ClusterOptions(**options)
 
 

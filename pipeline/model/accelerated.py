@@ -296,7 +296,7 @@ class Accelerated(Answers):
         estimator = framed(self, self.estimator)
         asked, params = self._route_fit(method, params, estimator)
         if choice.name == "cpu" and as_given.makes_frames(estimator, X):
-            frames_of = DataError("scikit-learn returns frames for frames")
+            frames_of = DataError("its output for a frame is a frame")
             return self._learn_as_given(method, X, y, given, frames_of)
         spec = spec_for(estimator, table_of(X), choice.name)
         if spec.form == "sparse" and method == "partial_fit" and not hasattr(estimator, method):

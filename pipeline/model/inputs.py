@@ -107,8 +107,9 @@ class DaskInput:
         if self.names is not None and hasattr(X, "columns"):
             return select_columns(X, self.names, in_order=self.in_order)
         if self.names is not None or X.shape[1] != self.n_features:
-            named = f"columns {self.names}" if self.names else f"{self.n_features} columns"
-            raise DataError(f"X has {X.shape[1]} columns without names; pass {named}")
+            wanted = f"{self.n_features} columns"
+            wanted = f"a frame with the columns {self.names}" if self.names else wanted
+            raise DataError(f"X has {X.shape[1]} columns without names; pass {wanted}")
         return X
 
 

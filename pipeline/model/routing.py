@@ -201,7 +201,9 @@ def _check_taken(asked: Requested) -> None:
             said = TypeError(f"{fit}() got an unexpected keyword argument {name!r}")
             if kind in TWINS and not getfullargspec(kind.fit).varkw:
                 raise said
-            raise in_words_of(said, ConfigError(f"in the step {asked.path}"))  # it may hand it on
+            raise in_words_of(
+                said, ConfigError(f"this error is in the step {asked.path}")
+            )  # it may hand it on
 
 
 def _has(program: Program, transformer: Estimator) -> bool:
@@ -273,7 +275,8 @@ def _inside(op: Op, params: ReadParams) -> list[Given]:
         try:
             routed = process_routing(part, "fit_transform", **params)
         except ValueError as error:  # `fit` alone may ask for other metadata
-            raise in_words_of(error, ConfigError(f"in the step {type(part).__name__}")) from error
+            where = ConfigError(f"this error is in the step {type(part).__name__}")
+            raise in_words_of(error, where) from error
         return [(each, _joined(routed[name])) for name, each in op.named]
     if type(part) is ColumnTransformer:
         raise ConfigError(

@@ -45,12 +45,12 @@ def choose(device: str) -> Choice:
     Examples
     --------
     >>> choose("cpu")
-    Choice(name='cpu', why='device="cpu" was asked for')
+    Choice(name='cpu', why='device="cpu" was requested')
     """
     if device not in DEVICES:
         pick(device, DEVICES, "device")
     if device == "cpu":
-        return Choice("cpu", 'device="cpu" was asked for')
+        return Choice("cpu", 'device="cpu" was requested')
     why_not = obstacle()
     if not why_not:
         return Choice("cuda", "; ".join(str(found) for found in gpu.probe().devices))

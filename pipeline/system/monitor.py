@@ -50,7 +50,9 @@ def watching(*, gpu: bool, nvml: Any = None) -> Iterator[list[Usage]]:
             device.stop()
         after, energy = device.joules(missing) if device else None, {}
         if before is not None and after is not None:
-            energy["gpu"] = Energy(joules=after - before, how="NVML's counter of all of the GPU")
+            energy["gpu"] = Energy(
+                joules=after - before, how="NVML's energy counter, for the entire GPU"
+            )
         seen.append(
             Usage(
                 gpu_use=sum(device.uses) / len(device.uses) if device else None,

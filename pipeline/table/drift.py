@@ -159,7 +159,7 @@ def cautions(counted: Mapping[str, Difference], profile: Mapping[str, ColumnProf
         among = rows + learnt.rows, found.without + learnt.without, rows
         if missing - learnt.missing > SHARE and hypergeom.sf(found.without - 1, *among) < chance:
             told.append(
-                f"{name!r}: {missing:.0%} of the rows have no value, but only "
-                f"{learnt.missing:.0%} of the training rows had none; check the data source"
+                f"{name!r}: {missing:.0%} of the rows have no value, compared with "
+                f"{learnt.missing:.0%} of the training rows; check the data source"
             )
     return told

@@ -83,7 +83,7 @@ def gather(X: Table, step: str) -> tuple[Any, str]:
             f"it learns from all rows in one process: {sizes}, and memory for {COPIES} times the "
             "rows is needed"
         )
-        suggestion = "use an XGBoost estimator, which trains on the workers, or fewer rows"
+        suggestion = "use an XGBoost estimator, which trains on partitions, or fewer rows"
         raise Unsupported(Reason(step, why, suggestion))
     (whole,) = compute([X])
     return whole, f"gathered to one process: {sizes}"

@@ -53,8 +53,8 @@ def check_weights(weights: Array, X: Table, step: str) -> np.ndarray:
     if weights.ndim != 1:
         raise DataError(f"{where} has {weights.ndim} dimension(s); pass one number per row")
     if not frames.is_partitioned(X) and len(weights) != X.shape[0]:
-        n = len(weights)
-        raise DataError(f"{where} has {n} values, but X has {X.shape[0]} rows; pass one per row")
+        sizes = f"has {len(weights)} values, but X has {X.shape[0]} rows"
+        raise DataError(f"{where} {sizes}; pass one weight per row")
     if not np.isfinite(weights).all():
         row = int((~np.isfinite(weights)).argmax())
         raise DataError(f"{where}: the weight of row {row} is not finite; pass a number, such as 0")

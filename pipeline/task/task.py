@@ -157,7 +157,7 @@ class Task:
                 raise ConfigError(f"{self.name}: {part} is empty; give at least one")
         for name, function in self.pipelines.items():
             if not callable(function):
-                told = f"pipeline {name!r} is {function!r}, not a function; pass one of the seed"
+                told = f"pipeline {name!r} is {function!r}; pass a function that takes the seed"
                 raise ConfigError(f"{self.name}: {told}")
         for name, space in self.spaces.items():
             pick(name, self.pipelines, f"pipeline in spaces= of {self.name}:")

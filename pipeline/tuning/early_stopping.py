@@ -73,7 +73,7 @@ def hold_out(
         return positions[:-n_judging], positions[-n_judging:]
     own = None if groups is None else np.asarray(groups)[positions]
     if own is not None and len(np.unique(own)) < 2:
-        raise DataError(f"{NAME}: all rows of a fold are in one group; set it to None")
+        raise DataError(f"{NAME}: all rows of a fold are in one group; set {NAME}=None")
     labels = np.asarray(y)[positions] if is_classifier(model) else None
     if own is not None:
         splitter: Any = GroupShuffleSplit(1, test_size=fraction, random_state=seed)

@@ -75,7 +75,7 @@ class FunctionTransformerTwin(Twin[np.ndarray]):
             function = getattr(estimator, name)
             if function is not None and not is_ufunc(function):
                 shown = getattr(function, "__name__", repr(function))
-                why = f"{name}={shown} is not known to run on the device"
+                why = f"{shown} is not known to run on the device"
                 reasons.append(Reason(step, why, SUGGESTION, name))
         return reasons
 

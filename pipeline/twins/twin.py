@@ -96,7 +96,7 @@ class Twin(ABC, Generic[S]):
                 reasons.append(Reason(step, why, suggestion, name))
         if container(estimator) != "default" and not reasons and cls.makes_sparse(estimator, False):
             why = "set_output asks for a frame, but its output is sparse"
-            reasons.append(Reason(step, why, "make its output dense"))
+            reasons.append(Reason(step, why, "return dense rows, such as with sparse_output=False"))
         return reasons
 
     @classmethod

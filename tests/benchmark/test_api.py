@@ -39,8 +39,8 @@ TABLE = pd.DataFrame({"ab": np.arange(300.0) % 7, "b": np.arange(300) % 5})
 TABLE["y"] = np.where(TABLE["ab"] > TABLE["b"], "yes", "no")
 WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "an option": ("report", {"sedd": 1}, "unknown choice 'sedd'; did you mean 'seed'?"),
-    "a seed": ("report", {"seed": -1}, "seed=-1 is not a whole number from 0"),
-    "too few repeats": ("report", {"repeats": 2}, "repeats=2 is not a whole number from 3"),
+    "a seed": ("report", {"seed": -1}, "seed=-1 is not an integer from 0"),
+    "too few repeats": ("report", {"repeats": 2}, "repeats=2 is not an integer from 3"),
     "a target by number": ("new_task", {"target": 2}, "unknown column 2"),
     "a name of a choice": ("new_task", {"ingore": ["b"]}, "did you mean 'ignore'?"),
     "no name": ("new_task", {"name": ""}, "pass name="),

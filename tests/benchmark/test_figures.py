@@ -131,7 +131,7 @@ def texts(table: mistakes.ReportTable) -> list[list[str]]:
 def test_a_matrix_has_recall_and_precision_and_is_of_all_variants_that_agree() -> None:
     results = fixtures.of_classes()
     [table, *_] = mistakes.confusion_tables(results)
-    assert table.caption == "True class by predicted class, logistic, reference and cpu"
+    assert table.caption == "True class by predicted class, logistic, reference, cpu"
     apart = fixtures.with_cell(
         results, "logistic", "cpu", diagnostics=Diagnostics(confusion=[[1.0] * 3] * 3)
     )

@@ -49,7 +49,7 @@ def test_the_record_is_a_comparison_of_one_variant(record: Results, small_flight
     ]
     assert [pipeline.name for pipeline in record.pipelines] == PIPELINES
     (variant,) = record.variants
-    assert (variant.name, variant.why) == ("cpu", 'device="cpu" was asked for')
+    assert (variant.name, variant.why) == ("cpu", 'device="cpu" was requested')
     assert (record.task.name, record.protocol.seed, record.protocol.repeats) == ("flights", 0, 1)
     assert record.task.split.startswith("time: ")
     assert record.data.sha256 == hashlib.sha256(small_flights.read_bytes()).hexdigest()

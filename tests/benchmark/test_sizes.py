@@ -34,7 +34,7 @@ def test_sizes_are_shares_of_the_rows() -> None:
     assert parse("compare", "flights", "--sizes", "1.0, 0.1,0.3,0.1")["sizes"] == [0.1, 0.3, 1.0]
     for text in ("0", "-1", "a", "0.1;0.2", "nan", "5000"):
         done = call("compare", "flights", f"--sizes={text}")
-        assert_one_message(done, 2, f"--sizes {text}: not shares of the rows above 0 and up to 1")
+        assert_one_message(done, 2, f"--sizes {text}: not a list of shares above 0 and up to 1")
 
 
 def test_a_share_of_the_rows_is_drawn_in_order(table: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ def test_what_cannot_run_is_skipped_with_the_reason(monkeypatch: pytest.MonkeyPa
     installed: set[str] = set()
     monkeypatch.setattr(module, "available", installed.__contains__)
     monkeypatch.setattr(devices, "obstacle", lambda: "no driver")
-    none, asked = "no driver", "device='cpu' was asked for"
+    none, asked = "no driver", "device='cpu' was requested"
     lacks = "scikit-learn-intelex is not installed"
     assert reasons() == {"cuda": none, "intelex": lacks, "accel": none}
     assert reasons("cpu") == {"cuda": asked, "intelex": lacks, "accel": asked}

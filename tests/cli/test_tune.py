@@ -49,7 +49,7 @@ def test_the_same_command_with_more_trials_goes_on(small_home: Path, tmp_path: P
     assert [t.params for t in parts.trials] == [t.params for t in once.trials]
     assert [t.folds for t in parts.trials] == [t.folds for t in once.trials]
     done = call(*words(small_home, out, 4, "--set", "logisticregression__max_iter=99"))
-    assert_one_message(done, 2, "differs in estimator", "--no-resume begins anew")
+    assert_one_message(done, 2, "differs in estimator", "--no-resume starts again")
     assert load_tuning(out / "tuning.json").searches[0] == parts
     assert call("tune", "flights", "--out", out, "--from-results").out == (
         f"tuning: {(out / 'index.html').as_uri()}\n"

@@ -71,7 +71,7 @@ def test_a_refused_step_is_no_reason_for_a_gpu(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(choose, "compile", lambda estimator, spec: refused)
     found = advise(estimator, 300_000, 10)
     assert found.name == "cpu"
-    assert found.why == f"the steps that a GPU can run are too small for it: {reason}"
+    assert found.why == f"too small for a GPU without the steps that it cannot run: {reason}"
 
 
 def test_what_does_not_fit_into_the_gpu_stays_on_the_cpu() -> None:
@@ -111,7 +111,7 @@ class OnGpu:
             *("cuda", "a GPU, 16.0 GiB, compute capability 9.0; the number of rows is not"),
         ),
         ("cuda", ZEROS, "cuda", "a GPU, 16.0 GiB, compute capability 9.0"),
-        ("cpu", ZEROS, "cpu", 'device="cpu" was asked for'),
+        ("cpu", ZEROS, "cpu", 'device="cpu" was requested'),
     ],
     ids=["array", "frame", "lists", "large", "on a GPU", "partitions", "asked", "refused"],
 )

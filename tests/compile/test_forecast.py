@@ -50,8 +50,8 @@ def notes(places: Any) -> list[str]:
 
 
 LATER = (
-    " to one process if twice the rows fit, else external memory: about 4,800 bytes of rows, "
-    "the free memory of the GPU is not known"
+    " to one process if twice the rows fit, else external memory (about 4,800 bytes of rows, "
+    "the free memory of the GPU is not known)"
 )
 LEARNERS = (SMALL, GaussianNB(), SGDClassifier(), LogisticRegression(), IncrementalPCA(1))
 
@@ -81,7 +81,7 @@ def test_no_partition_is_made() -> None:
     estimator = make_pipeline(StandardScaler(), LogisticRegression())
     first, last = explain(estimator, "cpu", X).placements
     assert first.note == "the statistics of the partitions are merged"
-    assert "else an error: the number of rows is not known before the run" in last.note
+    assert "else an error (the number of rows is not known before the run" in last.note
     with pytest.raises(AssertionError, match="a partition was made"):
         Accelerated(estimator, device="cpu").fit(X, target())
 

@@ -103,18 +103,18 @@ def test_nothing_outlives_the_process(number: int, tmp_path: Path) -> None:
         (
             "local",
             {"worker": 2},
-            r"unknown cluster option 'worker'; did you mean 'workers'\? Choose from: memory_limit",
+            r"cluster 'local': 'worker'; did you mean 'workers'\? Choose from: memory_limit",
         ),
-        ("local", {"rmm_pool_size": 1}, "unknown cluster option 'rmm_pool_size'"),
+        ("local", {"rmm_pool_size": 1}, "option of the cluster .*: 'rmm_pool_size'"),
         (
             "cuda",
             {"protocol": "ucx"},
-            "unknown cluster option 'protocol'; choose from: memory_limit, retries",
+            "option of the cluster .*: 'protocol'; choose from: memory_limit, retries",
         ),
         (
             "tcp://127.0.0.1:1",
             {"memory_limit": 1},
-            "unknown cluster option 'memory_limit'; choose from: timeout, workers",
+            "option of the cluster .*: 'memory_limit'; choose from: timeout, workers",
         ),
         ("local", {"workers": 0}, "1 or more"),
         ("local", {"timeout": 0}, "timeout=0"),

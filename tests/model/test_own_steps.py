@@ -87,7 +87,7 @@ def test_steps_of_numbers_are_sklearns_own(name: str, kind: str, tmp_path: Path)
     expected = answers(clone(OWN[name]).fit(rows, y), rows)
     model = Accelerated(OWN[name], device="cpu").fit(rows, y)
     assert TWIN not in ran(model)
-    why = "frames for frames" if name == "function" else "faster"
+    why = "output for a frame is a frame" if name == "function" else "faster"
     assert why in model.plan_.placements[0].note
     made = answers(model, rows)
     assert made.dtype == expected.dtype

@@ -48,7 +48,7 @@ CASES: dict[str, tuple[pd.DataFrame, list[str]]] = {
     ),
     "a failed join": (
         NEW.assign(mass=NEW["mass"].where(NEW.index < 100)),
-        ["'mass': 50% of the rows have no value, but only 0% of the training rows had none; check"],
+        ["'mass': 50% of the rows have no value, compared with 0% of the training rows; check"],
     ),
     "a few": (NEW.assign(island=["Traum"] * 5 + ["Dream"] * 195), []),
 }

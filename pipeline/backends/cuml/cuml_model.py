@@ -283,7 +283,8 @@ class Cuml(Model):
         if np.ndim(y) == 2 and y.shape[1] > 1 and "targets" not in self.rule.tags:
             yield f"{twin} supports one target, but y has {y.shape[1]}", "fit one model per target"
         elif uneven and (n_classes := len(np.unique(y))) > 2:
-            yield f"{twin} supports {uneven} for two classes, but y has {n_classes}", "leave it out"
+            why = f"{twin} supports {uneven} for two classes only, but y has {n_classes}"
+            yield why, "leave it out"
         elif "two_classes" in self.rule.tags and len(np.unique(y)) > 2:
             why = f"scikit-learn can only load {twin} for two classes"
             yield why, "put OneVsOneClassifier around it"

@@ -83,7 +83,7 @@ def _find_unsupported_values(estimator: Estimator) -> Iterator[tuple[str, str, s
         yield why, f"use the default, {ON_CPU}", "token_pattern"
     shortest, longest = estimator.ngram_range
     if not 1 <= shortest <= longest:
-        why = f"{estimator.ngram_range!r} must be a range from 1 or more"
+        why = f"{estimator.ngram_range!r} is not a range that starts at 1 or more"
         yield why, "use (1, 1), (1, 2), …", "ngram_range"
     if _limited(estimator) and estimator.binary:
         why = "with binary=True, scikit-learn ranks terms by documents, cuML by occurrences"

@@ -59,7 +59,7 @@ def _find_order(qid: Any, n_rows: int) -> np.ndarray | None:
     numbers = np.asarray(frames.to_device(qid, "cpu"))
     if numbers.shape != (n_rows,):
         raise DataError(
-            f"qid has the shape {numbers.shape}, but X has {n_rows} rows; pass one per row"
+            f"qid has the shape {numbers.shape}, but X has {n_rows} rows; pass one query per row"
         )
     whole = numbers.dtype.kind in "iu" or (numbers.dtype.kind == "f" and (numbers % 1 == 0).all())
     if not whole:

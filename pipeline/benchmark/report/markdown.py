@@ -17,7 +17,8 @@ _SPECIAL = re.compile(r"([\\`*\[\]|~#!$]|(?<![^\W_])_|_(?![^\W_]))")
 
 def page_markdown(page: Page) -> str:
     """Return a page without its figures."""
-    parts = [f"# {text(page.title)}"]
+    title = f"{page.title} – {page.kind}" if page.kind else page.title
+    parts = [f"# {text(title)}", text(page.lead)]
     for panel in page.panels.values():
         parts.append(f"## {text(panel.title)}")
         parts += [WRITERS[each.kind](each.value) for each in panel.pieces if each.kind in WRITERS]
@@ -60,6 +61,11 @@ def _pointed(points: tuple[str, Iterable[str]]) -> str:
     return f"{text(title)}:\n\n{_items(every)}"
 
 
+def _use(use: Any) -> str:
+    codes = map(block, filter(None, (use.commands, use.code)))
+    return "\n\n".join([f"{text(use.title)}: {text(use.why)}", *codes])
+
+
 WRITERS: dict[str, Callable[[Any], str]] = {
     "items": _items,
     "cautions": _pointed,
@@ -67,7 +73,7 @@ WRITERS: dict[str, Callable[[Any], str]] = {
     "table": markdown_table,
     "text": text,
     "heading": lambda title: f"### {text(title)}",
-    "use": lambda use: f"{text(use.title)}: {text(use.why)}\n\n{block(use.commands)}",
+    "use": _use,
     "card": lambda card: "\n".join(f"- **{text(name)}:** {text(value)}" for name, value in card),
     "code": block,
 }

@@ -15,9 +15,10 @@ from pipeline.task.numerals import MISSING, metric
 
 HOW_CURVED = (
     "ROC and precision–recall: over all thresholds of the probability or score. The areas are of "
-    "all test rows; the lines have at most 100 points. Where variants agree, the line of the first "
-    "is the widest. Calibration: a dot is a tenth of the test rows by probability, with the 95 % "
-    "interval of their share that is positive (Wilson's). On the diagonal, probabilities hold."
+    "all test rows; the lines have at most 100 points. The line of the first variant is the "
+    "widest, so that equal lines stay visible. Calibration: a dot is a tenth of the test rows, "
+    "ordered by probability, with the 95 % interval (Wilson) of the share that is positive. On the "
+    "diagonal, the probabilities are right."
 )
 _TITLES = {0.0: "Least", 0.5: "Median", 1.0: "Largest"}
 
@@ -111,7 +112,7 @@ def _matrix(
         for i, (name, values) in enumerate(zip(names, counts, strict=True))
     )
     return ReportTable(
-        f"True class by predicted class, {pipeline}, {' and '.join(variants)}",
+        f"True class by predicted class, {pipeline}, {', '.join(variants)}",
         ("True class", *names, "Recall"),
         "l" + "r" * (len(names) + 1),
         (*rows, row("Precision", *precision, "")),

@@ -46,7 +46,7 @@ def tuning_page(record: TuningRecord, folder: Path = Path()) -> Page:
     taken = sum(each.seconds for each in record.searches)
     n_trials = count(sum(len(each.trials) for each in record.searches), "trial")
     lead = (
-        f"A search for the parameters with the best {plan.metric}: {n_trials} in {taken:.3g} s, "
+        f"Search for the parameters with the best {plan.metric}: {n_trials} in {taken:.3g} s, "
         f"scored over {plan.folds} folds of the {record.task.rows_train:,} training rows. "
         f"{machine_line(record.machine)}. {record.created[:10]}."
     )

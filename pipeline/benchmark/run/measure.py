@@ -252,5 +252,5 @@ def _placed(leaf: Estimator, step: str) -> Placement:
     # A class of cuml.accel; only the one that was fitted, which is no clone, knows where.
     ran = getattr(leaf, "n_features_in_", None) is not None
     where = ("cuda" if leaf._gpu is not None else "cpu") if ran else "cuda or cpu"
-    note = "" if where == "cuda" else "cuml.accel leaves to scikit-learn what it has no twin for"
+    note = "" if where == "cuda" else "cuml.accel uses scikit-learn for what it does not support"
     return Placement(step, f"cuml.accel {type(leaf).__name__}", where, note)

@@ -35,7 +35,7 @@ def variants(device: str) -> list[Variant]:
         ``"cuda"`` was asked for and cannot be used here.
     """
     devices.choose(device)
-    no_gpu = "device='cpu' was asked for" if device == "cpu" else devices.obstacle()
+    no_gpu = "device='cpu' was requested" if device == "cpu" else devices.obstacle()
     found = []
     for variant in VARIANTS:
         package, missing = NEEDED.get(variant.name, ("", ""))

@@ -95,7 +95,7 @@ def test_so_is_that_with_weights_of_classes(estimator: Any, of_classes: dict[int
 def test_weights_of_three_classes_are_refused(estimator: Any, params: dict[str, Any]) -> None:
     X, y = classes(3)
     name = next(iter(params or OF_CLASSES))
-    with pytest.raises(Unsupported, match=f"supports {name} for two classes, but"):
+    with pytest.raises(Unsupported, match=f"supports {name} for two classes only, but"):
         on_quasi_newton(estimator).fit(X, y, **params)
 
 
