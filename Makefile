@@ -41,7 +41,7 @@ $(error $(strip unknown variable $(firstword $(UNKNOWN)); $(shell $(firstword $(
 	'$(CLOSE)' '$(firstword $(UNKNOWN))' $(VARIABLES)) see `make help`))
 endif
 
-.PHONY: help setup setup-bench setup-tables setup-contract doctor list models new-task data fetched \
+.PHONY: help setup setup-bench setup-tables setup-docs setup-mlflow setup-release setup-contract doctor list models new-task data fetched \
 	synthetic explain run compare report tune gallery predict bench bench-preprocessing \
 	bench-programs bench-searches bench-prediction bench-importance bench-tables gpu-proof test \
 	test-full test-sklearn fuzz test-contract contract-snapshot lint format types audit lock \
@@ -53,10 +53,11 @@ help: ## List the targets and variables
 setup: ## Make the environment .venv, or bring it up to date
 setup-bench: setup ## Add what the preprocessing is measured against to .venv
 setup-tables: setup ## Add packages with real tables to .venv
+setup-docs setup-mlflow setup-release: setup
 ifeq ($(PYTHON),.venv/bin/python)
 setup:
 	@$(SETUP) --gpu '$(GPU)'
-setup-bench setup-tables:
+setup-bench setup-tables setup-docs setup-mlflow setup-release:
 	@$(SETUP) --gpu '$(GPU)' --with $(@:setup-%=%)
 endif
 setup-contract:
@@ -127,15 +128,18 @@ audit: setup ## Look for known vulnerabilities of what is locked (needs a networ
 # RAPIDS decides first, for Python 3.12 and newer; the CPU lock has the same versions.
 COMPILE = uv pip compile --universal --generate-hashes --no-annotate --no-emit-index-url \
 	--quiet --custom-compile-command 'make lock' $(ARGS)
-COMPILE_ALL = $(COMPILE) pyproject.toml --group tasks --group dev
+COMPILE_ALL = $(COMPILE) pyproject.toml --extra data --group dev
 LIKE_CUDA = -c <(sed -n "s/^\([^ ]*==[^ ]*\).*/\1 ; python_version >= '3.12'/p" requirements/cu13.txt)
 lock: ## Hold requirements/*.txt to pyproject.toml (needs uv); ARGS=--upgrade takes the newest of all
 	$(COMPILE) --python-version 3.11 --group build -o requirements/build.txt
 	$(COMPILE_ALL) --python-version 3.12 --extra cu13 -o requirements/cu13.txt
 	$(COMPILE_ALL) --python-version 3.11 --extra cpu $(LIKE_CUDA) -o requirements/cpu.txt
 	$(COMPILE_ALL) --python-version 3.12 --extra cu12 -c requirements/cpu.txt -o requirements/cu12.txt
-	for group in bench tables; do $(COMPILE) --python-version 3.11 --group $$group $(LIKE_CUDA) \
-		-c requirements/cpu.txt -o requirements/$$group.txt; done
+	for group in docs bench release tables; do $(COMPILE) --python-version 3.11 --group $$group \
+		$(LIKE_CUDA) -c requirements/cpu.txt $$([ $$group != release ] || echo -c requirements/docs.txt) \
+			-o requirements/$$group.txt; done
+	$(COMPILE) --python-version 3.11 --group mlflow -c requirements/cpu.txt \
+		--override <(printf '%s\n' 'pyarrow>=26' importlib-metadata) -o requirements/mlflow.txt
 clean: ## Remove environments and caches; data, runs and reports stay
 	for venv in .venv .venv-contract; do [ ! -f "$$venv/pyvenv.cfg" ] || rm -rf -- "$$venv"; done
 	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis gpu_tabular_pipeline.egg-info
