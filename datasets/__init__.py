@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 from types import ModuleType
 
-from datasets.errors import DataError, OutputError, UnknownDataset, unknown
+from .errors import DataError, OutputError, UnknownDataset, unknown
 
 __all__ = ["OutputError", "DataError", "UnknownDataset", "module", "names"]
 
@@ -37,4 +37,4 @@ def module(name: str) -> ModuleType:
     known = names()
     if name not in known:
         raise UnknownDataset(unknown("dataset", name, known))
-    return importlib.import_module(f"datasets.{name}")
+    return importlib.import_module(f"{__name__}.{name}")

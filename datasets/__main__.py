@@ -15,8 +15,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, NoReturn
 
-import datasets
-from datasets import errors, synthetic
+from . import errors, module, names, synthetic
 
 INTERRUPTED = 130
 _NUMBERS = {
@@ -49,12 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if others:
         parser.error(errors.unknown("option", others[0].partition("=")[0], _OPTIONS))
     options = vars(known)
-    names, home = options.pop("names"), options.pop("data_home")
-    recipe = _recipe(parser, names, options)
+    chosen, home = options.pop("names"), options.pop("data_home")
+    recipe = _recipe(parser, chosen, options)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
-        for module in [datasets.module(name) for name in names]:
-            print(module.prepare(home, *([recipe] if module is synthetic else ())))
+        for each in [module(name) for name in chosen]:
+            print(each.prepare(home, *([recipe] if each is synthetic else ())))
     except KeyboardInterrupt:
         return INTERRUPTED
     except (errors.UnknownDataset, errors.DataError, errors.OutputError) as error:
@@ -64,10 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _recipe(
-    parser: argparse.ArgumentParser, names: list[str], options: dict[str, Any]
+    parser: argparse.ArgumentParser, chosen: list[str], options: dict[str, Any]
 ) -> synthetic.Recipe:
     """Return the recipe that the options ask for."""
-    if options and names != [synthetic.NAME]:
+    if options and chosen != [synthetic.NAME]:
         parser.error(f"--{', --'.join(options)}: an option of {synthetic.NAME} alone; omit it")
     try:
         return synthetic.Recipe(**options)
@@ -92,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog=".venv/bin/python -m datasets", description="Create a dataset if it is missing."
     )
-    parser.add_argument("names", nargs="+", metavar="name", help=", ".join(datasets.names()))
+    parser.add_argument("names", nargs="+", metavar="name", help=", ".join(names()))
     parser.add_argument(
         "--data-home",
         type=Path,

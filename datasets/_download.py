@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from datasets.errors import DataError
+from .errors import DataError
 
 RETRIES, TIMEOUT = 2, 60
 # As it is on the server: a file that is unpacked on the way has another checksum.

@@ -19,8 +19,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from datasets._download import Remote, collect, sha256
-from datasets.errors import DataError, OutputError
+from ._download import Remote, collect, sha256
+from .errors import DataError, OutputError
 
 log = logging.getLogger("datasets")
 

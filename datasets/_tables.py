@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datasets._download import sha256
-from datasets._store import Column
-from datasets.errors import DataError
+from ._download import sha256
+from ._store import Column
+from .errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from datasets import _store, _tables
-from datasets._download import Remote
-from datasets._store import Card, Column
+from . import _store, _tables
+from ._download import Remote
+from ._store import Card, Column
 
 NAME = "airline"
 TITLE = "Flights within the United States in 2019: more than 15 minutes late on arrival?"

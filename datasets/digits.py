@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from datasets import _store, _tables
-from datasets._store import Card, Column
+from . import _store, _tables
+from ._store import Card, Column
 
 NAME = "digits"
 TITLE = "Hand-written digits of 8 by 8 pixels: which digit is it?"

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datasets import _store, _tables
-from datasets._store import Card, Column
-from datasets._tables import Source
+from . import _store, _tables
+from ._store import Card, Column
+from ._tables import Source
 
 if TYPE_CHECKING:
     import numpy as np

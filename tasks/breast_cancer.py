@@ -7,8 +7,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
-from datasets import breast_cancer
+from pipeline.task.included import dataset
 from pipeline.task.task import Split, Task
+
+breast_cancer = dataset("breast_cancer")
 
 
 def logistic(seed: int) -> Pipeline:

@@ -9,9 +9,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
-from datasets import covertype
+from pipeline.task.included import dataset
 from pipeline.task.task import Split, Task
 
+covertype = dataset("covertype")
 MEASURES = list(covertype.MEASURES)
 
 

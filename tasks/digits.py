@@ -10,8 +10,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
-from datasets import digits
+from pipeline.task.included import dataset
 from pipeline.task.task import Split, Task
+
+digits = dataset("digits")
 
 
 def neighbours(seed: int) -> Pipeline:

@@ -17,9 +17,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
 from xgboost import XGBClassifier
 
-from datasets import flights
+from pipeline.task.included import dataset
 from pipeline.task.task import Split, Task
 
+flights = dataset("flights")
 NUMBERS, FEW, MANY = flights.NUMERIC, flights.LOW_CARDINALITY, flights.HIGH_CARDINALITY
 
 

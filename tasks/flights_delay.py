@@ -15,9 +15,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
 from xgboost import XGBRegressor
 
-from datasets import flights, flights_delay
+from pipeline.task.included import dataset
 from pipeline.task.task import Split, Task
 
+flights = dataset("flights")
+flights_delay = dataset("flights_delay")
 NUMBERS, FEW, MANY = flights.NUMERIC, flights.LOW_CARDINALITY, flights.HIGH_CARDINALITY
 
 

@@ -9,9 +9,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import RobustScaler, StandardScaler
 from xgboost import XGBClassifier
 
-from datasets import fraud
+from pipeline.task.included import dataset
 from pipeline.task.task import Split, Task
 
+fraud = dataset("fraud")
 RARITY = 578
 """Honest payments for each that is fraud."""
 

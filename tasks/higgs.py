@@ -7,8 +7,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
-from datasets import higgs
+from pipeline.task.included import dataset
 from pipeline.task.task import Split, Task
+
+higgs = dataset("higgs")
 
 
 def logistic(seed: int) -> Pipeline:

@@ -8,8 +8,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from datasets import newsgroups
+from pipeline.task.included import dataset
 from pipeline.task.task import Split, Task
+
+newsgroups = dataset("newsgroups")
 
 
 def logistic(seed: int) -> Pipeline:

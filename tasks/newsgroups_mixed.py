@@ -9,10 +9,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
-from datasets import newsgroups
-from pipeline.task.task import Task
-from tasks.newsgroups import TASK as TEXT
+from pipeline.task.included import dataset
+from pipeline.task.task import Task, load
 
+newsgroups, TEXT = dataset("newsgroups"), load("newsgroups")
 NUMBERS = ["words", "lines", "quoted", "capitals"]
 
 

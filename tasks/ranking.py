@@ -11,11 +11,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import TargetEncoder
 from xgboost import XGBRanker
 
-from datasets import synthetic
-from datasets.synthetic import tables
 from pipeline import CalendarFeatures
+from pipeline.task.included import dataset
 from pipeline.task.task import Split, Task
 
+synthetic = dataset("synthetic")
+tables = dataset("synthetic.tables")
 NUMBERS = [name for name in synthetic.NUMERIC if int(name.partition("_")[2]) < 10]
 CATEGORIES, DATES = ["category_1", "category_5"], ["date_4"]
 

@@ -12,10 +12,12 @@ from sklearn.metrics import silhouette_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from datasets import digits
 from pipeline.optional import load
+from pipeline.task.included import dataset
 from pipeline.task.scoring import of_embedding, of_rows
 from pipeline.task.task import Split, Task
+
+digits = dataset("digits")
 
 
 def kmeans(seed: int) -> Pipeline:

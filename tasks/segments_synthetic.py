@@ -14,11 +14,12 @@ from sklearn.metrics import silhouette_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from datasets import synthetic
-from datasets.synthetic import tables
+from pipeline.task.included import dataset
 from pipeline.task.scoring import of_embedding, of_rows
 from pipeline.task.task import Split, Task
 
+synthetic = dataset("synthetic")
+tables = dataset("synthetic.tables")
 NUMBERS = ["number_0", "number_2", "number_3", "number_6", "number_9"]
 """The columns in which rows of a cluster are alike."""
 

@@ -14,11 +14,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler, TargetEncoder
 from xgboost import XGBClassifier
 
-from datasets import synthetic
-from datasets.synthetic import tables
 from pipeline import CalendarFeatures
+from pipeline.task.included import dataset
 from pipeline.task.task import Split, Task
 
+synthetic = dataset("synthetic")
+tables = dataset("synthetic.tables")
 NUMBERS, FEW, MANY = synthetic.NUMERIC, synthetic.LOW_CARDINALITY, synthetic.HIGH_CARDINALITY
 BEST = 0.8626
 

@@ -10,9 +10,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler, TargetEncoder
 from xgboost import XGBRegressor
 
-from datasets import taxi
+from pipeline.task.included import dataset
 from pipeline.task.task import Split, Task
 
+taxi = dataset("taxi")
 NUMBERS, ZONES = ["pickup", "weekday", "miles", "passengers"], ["from_zone", "to_zone"]
 
 

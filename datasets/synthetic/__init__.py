@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from datasets import _store
-from datasets._store import Card
-from datasets.synthetic.recipe import KINDS, Kind, Recipe
+from .. import _store
+from .._store import Card
+from .recipe import KINDS, Kind, Recipe
 
 __all__ = ["KINDS", "Kind", "Recipe", "prepare"]
 
@@ -48,7 +48,7 @@ def prepare(home: Path, recipe: Recipe = DEFAULT, given: Path | None = None) -> 
     """
 
     def build() -> Iterator[Any]:
-        from datasets.synthetic import rows
+        from . import rows
 
         return rows.groups(recipe)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from datasets._store import Column
-from datasets.errors import unknown
+from .._store import Column
+from ..errors import unknown
 
 Kind = Literal["binary", "regression", "ranking", "clusters"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

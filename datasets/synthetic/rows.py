@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from datasets._tables import fold
-from datasets.synthetic.draws import Floats, bits, quantile, uniform, zipf, zipf_edges
-from datasets.synthetic.recipe import INFORMATIVE, LEAST_ROWS, Feature, Recipe
+from .._tables import fold
+from .draws import Floats, bits, quantile, uniform, zipf, zipf_edges
+from .recipe import INFORMATIVE, LEAST_ROWS, Feature, Recipe
 
 Ints = NDArray[np.int64]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from datasets import synthetic
-from datasets.synthetic.recipe import Recipe
+from .. import synthetic
+from .recipe import Recipe
 
 SPLITTERS = ["fold"]
 ROWS = synthetic.ROWS

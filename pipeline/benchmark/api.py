@@ -20,9 +20,9 @@ from pipeline.benchmark.record import results
 from pipeline.benchmark.report.tables import leaderboard
 from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.errors import ConfigError, clean, pick
+from pipeline.task.included import FOLDER
 from pipeline.task.own.new_task import Choices, NewTask, create
 from pipeline.task.prepare import prepare
-from pipeline.task.task import FOLDER
 from pipeline.typing import Table
 
 

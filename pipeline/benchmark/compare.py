@@ -32,6 +32,7 @@ from pipeline.records import DataInfo
 from pipeline.system import atomic, environment, gpu, hardware
 from pipeline.system.progress import Say
 from pipeline.task import metrics, task, truth
+from pipeline.task.included import FOLDER
 from pipeline.task.task import CLOCK, Job, Task
 
 ISOLATION = "one process per variant and pipeline, idle while another one runs"
@@ -128,7 +129,7 @@ class Comparison:
         rows = what.split(job.split), what.columns, what.target, what.weight, what.positive
         asked = job.seed, self.repeats, self.seeds, *self.sizes, CLOCK, self.device
         files = [path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".json")]
-        files = [path for path in (*files, task.FOLDER / f"{what.name}.py") if path.exists()]
+        files = [path for path in (*files, FOLDER / f"{what.name}.py") if path.exists()]
         machine = platform.node(), here.cpu, here.cores, here.system, here.memory_bytes
         pools = [os.environ.get(name) for name in environment.SETTINGS]
         return {

@@ -37,7 +37,7 @@ from pipeline.cli.options import (
     whole,
 )
 from pipeline.errors import ConfigError, OutputError, clean, close_to, pick
-from pipeline.optional import COMMAND, why_not_here
+from pipeline.optional import COMMAND, SCRIPT, why_not_here
 from pipeline.system.threads import keep_freed_memory
 from pipeline.task.prepare import choose_pipelines, prepare
 from pipeline.typing import Table
@@ -64,7 +64,7 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="pipeline")
+@click.version_option(__version__, prog_name=SCRIPT)
 def commands() -> None:
     """Run scikit-learn pipelines for tables on the CPU or on an NVIDIA GPU."""
 

@@ -10,7 +10,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.optional import PYTHON, version
+from pipeline import __version__
+from pipeline.optional import COMMAND, INCLUDED, PYTHON, version
 from pipeline.records import Gpu, Machine, Source
 from pipeline.system import devices, gpu, hardware
 
@@ -67,10 +68,14 @@ def source(words: Sequence[str], module: str = "pipeline") -> Source:
     """Return the revision of the code, and the command of these words that makes the record."""
     # What another measurement wrote just before is no change of the code.
     code = ("--untracked-files=no", "--", ":/", ":(top,exclude)docs/results")
+    command = COMMAND if module == "pipeline" else f"{PYTHON} -m {module}"
+    command = f"{command} {shlex.join(words)}" if words else ""
+    if INCLUDED.is_dir():  # the repository around it, if any, is another project's
+        return Source(commit=f"of version {__version__}", dirty=False, command=command)
     return Source(
         commit=_git("rev-parse", "HEAD") or "unknown",
         dirty=bool(_git("status", "--porcelain", *code)),
-        command=shlex.join([PYTHON, "-m", module, *words]) if words else "",
+        command=command,
     )
 
 

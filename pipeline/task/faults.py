@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.errors import ConfigError, DataError
+from pipeline.task.included import FOLDER, TASKS
 
-FOLDER = Path("tasks")
 _LIBRARIES = {"sklearn", "xgboost"}
 
 
@@ -67,4 +67,4 @@ def describe_fault(error: BaseException) -> str:
 
 def _is_own(frame: traceback.FrameSummary) -> bool:
     """Return whether a line is one of a task's file."""
-    return Path(frame.filename).parent == FOLDER.resolve()
+    return Path(frame.filename).parent in (FOLDER.resolve(), TASKS)

@@ -6,15 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
-from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from pipeline.errors import ConfigError, pick
 from pipeline.task.cautions.caution import RANKS
-from pipeline.task.faults import FOLDER as FOLDER
 from pipeline.task.faults import blamed_on
+from pipeline.task.included import FOLDER, TASKS, dataset, task_module
 from pipeline.task.scoring import scorers_of
 
 if TYPE_CHECKING:
@@ -259,8 +258,9 @@ class Job:
 
 
 def task_names() -> list[str]:
-    """Return the names of the tasks in the folder, importing none."""
-    return sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
+    """Return the names of the tasks in the folder and of those included, importing none."""
+    files = [path for folder in (FOLDER, TASKS) for path in folder.glob("*.py")]
+    return sorted({path.stem for path in files if not path.stem.startswith("_")})
 
 
 def published() -> list[str]:
@@ -275,7 +275,7 @@ def published() -> list[str]:
 def summary(name: str) -> str:
     """Return the first line of a task's docstring."""
     load(name)
-    return (import_module(f"tasks.{name}").__doc__ or "").strip().partition("\n")[0]
+    return (task_module(name).__doc__ or "").strip().partition("\n")[0]
 
 
 class Facts(NamedTuple):
@@ -300,7 +300,7 @@ def facts(name: str) -> Facts:
     """
     task = load(name)
     with blamed_on(f"the dataset of the task {name!r} cannot be loaded"):
-        data = import_module(f"datasets.{task.dataset}") if task.dataset else None
+        data = dataset(task.dataset) if task.dataset else None
     rows: Any = getattr(data, "ROWS", 0)
     rows = rows[task.kind] if isinstance(rows, dict) else rows
     download = getattr(data, "DOWNLOAD", "")
@@ -318,16 +318,12 @@ def load(name: str) -> Task:
     ConfigError
         The task or the folder of tasks does not exist, or the file is faulty.
     """
-    if not FOLDER.is_dir():
+    if not FOLDER.is_dir() and not TASKS.is_dir():
         raise ConfigError("the folder `tasks` is missing; run from the root of the repository")
     pick(name, task_names(), "task")
     where = f"{FOLDER / name}.py"
     with blamed_on(f"the task {name!r} cannot be loaded"):
-        paths = [Path(path).resolve() for path in import_module("tasks").__path__]
-        if FOLDER.resolve() not in paths:
-            way = f"create an empty {FOLDER}/__init__.py, or run from there"
-            raise ConfigError(f"Python finds the package `tasks` in {paths[0]}, not here; {way}")
-        found = getattr(import_module(f"tasks.{name}"), "TASK", None)
+        found = getattr(task_module(name), "TASK", None)
     if not isinstance(found, Task):
         raise ConfigError(f"{where}: `TASK = Task(...)` is missing; see docs/tasks.md")
     if found.name != name:

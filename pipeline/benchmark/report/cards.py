@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pipeline.benchmark.judge.verdict import first_metric
 from pipeline.benchmark.record.results import Results
-from pipeline.optional import PYTHON
+from pipeline.optional import COMMAND
 from pipeline.records import Machine
 from pipeline.task.numerals import beside_dummy, size
 
@@ -37,8 +37,8 @@ def how_to_use(results: Results, best: str) -> Use | None:
     name, value = first_metric(results, best) or ("", 0.0)
     rows = f"{results.task.rows_test:,} test rows"
     model = f"runs/{results.task.name}/{best}.model"
-    run = shlex.join([PYTHON, "-m", "pipeline", *_training(results, best)])
-    predict = shlex.join([PYTHON, "-m", "pipeline", "predict", model, "new.csv", "predictions.csv"])
+    run = f"{COMMAND} {shlex.join(_training(results, best))}"
+    predict = f"{COMMAND} {shlex.join(['predict', model, 'new.csv', 'predictions.csv'])}"
     return Use(
         f"Best pipeline: {best}",
         f"{beside_dummy(name, value, results.baseline)}, on {rows}",
@@ -150,8 +150,9 @@ def reproduction(results: Results) -> Card:
     """Return which code ran, and when."""
     source = results.source
     state = "with changes that no commit holds" if source.dirty else "clean working tree"
+    known = " " not in source.commit
     return [
-        ("Commit", f"{source.commit}, {state}"),
+        ("Commit", f"{source.commit}, {state}" if known else source.commit),
         ("Created", results.created),
         ("Record", f"results.json, schema {results.schema}"),
     ]

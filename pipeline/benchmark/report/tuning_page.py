@@ -21,7 +21,7 @@ from pipeline.benchmark.report.cards import Card, Use, in_python, machine_line, 
 from pipeline.benchmark.report.html import write_page
 from pipeline.benchmark.report.html_table import ReportTable, Row, TableCell, row
 from pipeline.benchmark.report.panels import Page, Panel, Piece, numbered, pointed, shown
-from pipeline.optional import PYTHON
+from pipeline.optional import COMMAND
 from pipeline.task.numerals import MISSING, count, difference, metric, score, seconds
 from pipeline.task.scoring import ScoringInfo
 from pipeline.tuning.tuned import too_short
@@ -304,7 +304,7 @@ def commands(record: TuningRecord, search: SearchRecord, folder: Path = Path()) 
     if best := search.trial(search.best):
         default = {each.name: each.default for each in record.spaces.get(search.pipeline, [])}
         words = ["run", record.task.name, "--pipelines", search.pipeline]
-        lines = [f"{PYTHON} -m pipeline {shlex.join(words)}"]
+        lines = [f"{COMMAND} {shlex.join(words)}"]
         lines += [
             f"--set {shlex.quote(f'{name}={value}')}"
             for name, value in best.params.items()
@@ -313,7 +313,7 @@ def commands(record: TuningRecord, search: SearchRecord, folder: Path = Path()) 
         yield " \\\n    ".join(lines)
     if search.model is not None:
         model = folder / search.model.file
-        yield f"{PYTHON} -m pipeline predict {shlex.quote(str(model.parent))} IN OUT"
+        yield f"{COMMAND} predict {shlex.quote(str(model.parent))} IN OUT"
 
 
 PANELS = {

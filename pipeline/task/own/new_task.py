@@ -29,11 +29,11 @@ from pipeline.optional import COMMAND
 from pipeline.system import atomic
 from pipeline.task.cautions.caution import line
 from pipeline.task.cautions.examine import of_table
+from pipeline.task.included import FOLDER
 from pipeline.task.own.own_program import write_program
 from pipeline.task.own.own_table import FOLDS, SPLITS, OwnTable, cut_of, to_store
 from pipeline.task.own.own_target import FEWEST, Class, Target, choose_positive, read_target
 from pipeline.task.own.roles import ROLES, Roles, assign_roles, role_of_type
-from pipeline.task.task import FOLDER
 from pipeline.typing import Table
 
 __all__ = ["Choices", "NewTask", "create"]
