@@ -41,11 +41,11 @@ $(error $(strip unknown variable $(firstword $(UNKNOWN)); $(shell $(firstword $(
 	'$(CLOSE)' '$(firstword $(UNKNOWN))' $(VARIABLES)) see `make help`))
 endif
 
-.PHONY: help setup setup-bench setup-tables setup-docs setup-mlflow setup-release setup-contract doctor list models new-task data fetched \
-	synthetic explain run compare report tune gallery predict bench bench-preprocessing \
+.PHONY: help setup setup-bench setup-tables setup-docs setup-mlflow setup-release setup-contract \
+	doctor list models new-task data fetched synthetic explain run compare report tune gallery predict bench bench-preprocessing \
 	bench-programs bench-searches bench-prediction bench-importance bench-tables gpu-proof test \
 	test-full test-sklearn fuzz test-contract contract-snapshot lint format types audit lock \
-	clean clean-venv clean-data
+	release clean clean-venv clean-data
 
 help: ## List the targets and variables
 	@sed -n 's/^\([a-z-]*\):.*## /make \1|/p; s/^\([A-Z3]*\) [:?]= *\(.*\)# /\1=\2|/p' Makefile | \
@@ -140,6 +140,11 @@ lock: ## Hold requirements/*.txt to pyproject.toml (needs uv); ARGS=--upgrade ta
 			-o requirements/$$group.txt; done
 	$(COMPILE) --python-version 3.11 --group mlflow -c requirements/cpu.txt \
 		--override <(printf '%s\n' 'pyarrow>=26' importlib-metadata) -o requirements/mlflow.txt
+release: setup-release ## Build the sdist and the wheel into dist, check them, install and try them
+	rm -rf dist
+	$(python) -m build --no-isolation --outdir dist .
+	$(python) -m twine check --strict dist/*
+	PYTEST_WHEEL_PYTHONS='$(PYTHON3)' $(python) -m pytest -m slow tests/test_wheel.py
 clean: ## Remove environments and caches; data, runs and reports stay
 	for venv in .venv .venv-contract; do [ ! -f "$$venv/pyvenv.cfg" ] || rm -rf -- "$$venv"; done
 	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis gpu_tabular_pipeline.egg-info

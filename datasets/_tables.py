@@ -58,13 +58,15 @@ def read_package(package: str, sources: Mapping[str, Source]) -> dict[str, pa.Ta
 
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise DataError(f"the data package {package} is not installed; run `make setup`")
+        raise DataError(
+            f"the data package {package} is not installed; run `make setup`, or, "
+            "outside the repository, `pip install 'gpu-tabular-pipeline[data]'`"
+        )
     folder = Path(spec.submodule_search_locations[0]) / "data"
     for file, source in sources.items():
         if (actual := sha256(folder / file)) != source.sha256:
             raise DataError(
-                f"{folder / file}: SHA-256 is {actual}, not {source.sha256}; reinstall {package} "
-                "with `make clean-venv setup`"
+                f"{folder / file}: SHA-256 is {actual}, not {source.sha256}; reinstall {package}"
             )
     log.info("reading %s of %s", ", ".join(sources), package)
     return {
@@ -87,7 +89,7 @@ def read_bundled(loader: str, sha256: str, names: Iterable[str]) -> pa.Table:
     if hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest() != sha256:
         raise DataError(
             f"{loader} of scikit-learn {sklearn.__version__} returns other numbers than those of "
-            "this dataset (SHA-256 differs); reinstall scikit-learn with `make clean-venv setup`"
+            "this dataset (SHA-256 differs); reinstall scikit-learn"
         )
     return pa.table(dict(zip(names, [*bunch.data.T, bunch.target], strict=True)))
 

