@@ -52,7 +52,11 @@ def explained(what: str) -> Iterator[None]:
 
 
 def describe_fault(error: BaseException) -> str:
-    """Return an error in words, after the line of a task's file that it comes from."""
+    """Return an error in words, after the line of a task's file that it comes from.
+
+    >>> describe_fault(ModuleNotFoundError("No module named 'optuna'", name="optuna"))
+    "ModuleNotFoundError: No module named 'optuna'; run `make setup`"
+    """
     frames = [each for each in traceback.extract_tb(error.__traceback__) if _is_own(each)]
     places = [(each.filename, each.lineno, each.line) for each in frames]
     said = str(error).partition("Stack trace:")[0].rstrip()  # of XGBoost's library

@@ -241,7 +241,7 @@ def main() -> int:
     # A shell makes what it runs in the background ignore it, and the children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(prog=".venv/bin/python -m tools.gpu_proof")
-    parser.add_argument("--out", type=Path, default=Path("docs/results/gpu-proof"))
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--stages", default=STAGES, help="with commas")
     parser.add_argument("--processes", type=int, default=4, help="that share the GPU in tests")
     parser.add_argument("--rows", type=int, default=10_000_000, help="of the task synthetic")
@@ -249,6 +249,8 @@ def main() -> int:
     parser.add_argument("--device", default="cuda", help="cpu is a rehearsal and proves nothing")
     parser.add_argument("--work", choices=WORK, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    home = "docs/results" if given.device == "cuda" else "build"
+    given.out = given.out or Path(home, "gpu-proof")
     if given.work:
         for found in WORK[given.work](given):
             write(given.out, f"{given.work}-found", found)
