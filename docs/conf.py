@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pipeline
 
-sys.path.insert(0, "")  # as in a notebook: examples import from the folder they work in
-
+# For `conf.start_anew`; and "", as in a notebook, since each part of an example gets a new list.
+sys.path[:0] = ["", str(Path(__file__).parent)]
 project = html_title = "gpu-tabular-pipeline"
 version = release = pipeline.__version__
 extensions = ["myst_parser", "sphinx_gallery.gen_gallery"]
@@ -40,11 +41,23 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_" if find_spec("skore") else r"/plot_(?!skore)",
     "within_subsection_order": "FileNameSortKey",
+    "reset_modules": ("matplotlib", "conf.start_anew"),
     "abort_on_example_error": True,
     "write_computation_times": False,
     "doc_module": ("pipeline",),
-    "reference_url": {"pipeline": None},
 }
+
+
+def start_anew(_: object, __: object) -> None:
+    """Forget the tasks that another example created in its folder."""
+    for name in [name for name in sys.modules if name.split(".")[0] == "tasks"]:
+        del sys.modules[name]
+
+
+def plain_roles(app: Any, what: str, name: str, it: Any, options: Any, lines: list[str]) -> None:
+    """Show links of scikit-learn's docstrings into its own documentation as text."""
+    text = re.sub(r":(?:ref|term):`([^`<]*?)\s*(?:<[^`]*>)?`", r"*\1*", "\n".join(lines))
+    lines[:] = text.split("\n")
 
 
 def follow(app: Any, docname: str, source: list[str]) -> None:
@@ -56,3 +69,4 @@ def follow(app: Any, docname: str, source: list[str]) -> None:
 def setup(app: Any) -> None:
     """Connect."""
     app.connect("source-read", follow)
+    app.connect("autodoc-process-docstring", plain_roles)

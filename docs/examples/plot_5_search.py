@@ -27,8 +27,8 @@ from sklearn.preprocessing import StandardScaler
 from pipeline import Accelerated, Search, shared
 
 rng = np.random.default_rng(0)
-words = np.array([f"word{i}" for i in range(2_000)])
-n = 3_000
+words = np.array([f"word{i}" for i in range(1_000)])
+n = 1_500
 picks = rng.zipf(1.3, (n, 40)) % len(words)
 X = pd.DataFrame({"text": [" ".join(words[row]) for row in picks], "hour": rng.integers(0, 24, n)})
 y = ((picks == 7).sum(axis=1) + X["hour"] / 12 + rng.normal(size=n) > 2).astype(int)

@@ -2,13 +2,14 @@
 Clusters, and tables larger than memory
 =======================================
 
-The same estimator fits a table in partitions, on several processes or on one.
+The same estimator fits a table in partitions, in one process or on several.
 """
 
 # %%
 # A table in a Parquet file
 # -------------------------
-# The rows are generated; ten row groups become ten partitions.
+# The rows are generated. Parquet files are split between row groups, so ten of these allow ten
+# partitions.
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -43,14 +44,40 @@ steps = make_pipeline(columns, XGBClassifier(n_estimators=30, max_depth=4, n_job
 # %%
 # Does it fit in memory?
 # ----------------------
+# ``preflight`` estimates this from the metadata of the file. ``read`` then loads the table, or
+# returns partitions.
 print(pipeline.preflight(file, [*features, "late"]))
+X, y = pipeline.read(file, features, "late")
+whole = pipeline.Accelerated(steps, device="cpu").fit(X, y)
 
 # %%
-# One process, a partition after another
-# --------------------------------------
-# ``scan`` reads nothing but the target yet. Each step computes its statistics for each partition
-# and merges them.
-X, y = pipeline.scan(file, features, "late")
-print(type(X), X.npartitions)
-model = pipeline.Accelerated(steps, device="cpu").fit(X, y)
-model.plan_.placements
+# Partitions in one process
+# -------------------------
+# ``scan`` returns a Dask frame and reads only the target. The imputer, the scaler and the encoder
+# compute statistics for each partition and merge them. XGBoost gets the prepared rows together if
+# they fit in memory, and partition by partition from a temporary folder if they do not.
+X, y = pipeline.scan(file, features, "late", partition_bytes=300_000)
+print(f"{X.npartitions} partitions")
+parts = pipeline.Accelerated(steps, device="cpu").fit(X, y)
+pd.DataFrame(parts.plan_.placements)[["step", "implementation", "note"]]
+
+# %%
+# The model is that of the rows in memory.
+np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(frame[features]), rtol=1e-4)
+
+# %%
+# On two workers
+# --------------
+# Each worker is a process. They train one XGBoost model together; its bins differ a little from
+# those of one process, and so do its predictions. A script needs the line with ``__main__``, because
+# workers import it; a notebook does not.
+if __name__ == "__main__":
+    with pipeline.cluster("local", workers=2):
+        X, y = pipeline.scan(file, features, "late", partition_bytes=300_000)
+        model = pipeline.Accelerated(steps, device="cpu").fit(X, y)
+        predicted = model.predict(X)
+    scores = [np.mean(each == y) for each in (whole.predict(frame[features]), predicted)]
+    print("accuracy of one process {:.4f}, of two workers {:.4f}".format(*scores))
+    assert abs(scores[0] - scores[1]) < 0.005
+
+folder.cleanup()
