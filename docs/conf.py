@@ -18,16 +18,21 @@ extensions = ["myst_parser", "sphinx_gallery.gen_gallery"]
 extensions += [f"sphinx.ext.{name}" for name in ("autodoc", "autosummary", "napoleon")]
 exclude_patterns = ["examples/**"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-nitpicky = False
+templates_path = ["_templates"]
 
 # The anchors of GitHub, so that the same links work there and here.
 myst_heading_anchors = 4
 
 autodoc_typehints = "none"
-autodoc_default_options = {"members": True, "inherited-members": "BaseEstimator"}
+autodoc_default_options = {
+    "members": True,
+    "inherited-members": "BaseEstimator",
+    "exclude-members": "resume",
+}
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 default_role = "py:obj"
+toc_object_entries_show_parents = "hide"
 
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
@@ -61,8 +66,9 @@ def plain_roles(app: Any, what: str, name: str, it: Any, options: Any, lines: li
 
 
 def follow(app: Any, docname: str, source: list[str]) -> None:
-    """Let links to a folder of records and to CONTRIBUTING.md lead to pages."""
+    """Let links lead to pages where GitHub shows a folder or a file, and name pages, not files."""
     source[0] = re.sub(r"\]\(results/[\w-]+\)", "](results/README.md)", source[0])
+    source[0] = re.sub(r"\[([\w-]+)\.md\]\(", r"[\1](", source[0])
     source[0] = source[0].replace("](../CONTRIBUTING.md", "](contributing.md")
 
 
