@@ -44,7 +44,7 @@ endif
 .PHONY: help setup setup-bench setup-tables setup-docs setup-mlflow setup-release setup-contract doctor list models new-task data fetched \
 	synthetic explain run compare report tune gallery predict bench bench-preprocessing \
 	bench-programs bench-searches bench-prediction bench-importance bench-tables gpu-proof test \
-	test-full test-sklearn fuzz test-contract contract-snapshot lint format types audit lock \
+	test-full test-sklearn fuzz test-contract contract-snapshot docs lint format types audit lock \
 	clean clean-venv clean-data
 
 help: ## List the targets and variables
@@ -113,6 +113,8 @@ test-contract: setup-contract ## Hold the GPU code against the real RAPIDS packa
 	$(contract_python) -m pytest -m contract_live
 contract-snapshot: setup-contract ## Renew what is recorded of the RAPIDS packages
 	$(contract_python) -m tests.contract.snapshot
+docs: setup-docs ## Build the docs site, whose examples run: build/docs/html/index.html
+	$(python) -m sphinx -W --keep-going -b html docs build/docs/html $(ARGS)
 lint: setup ## Check style and format
 	$(python) -m ruff check .
 	$(python) -m ruff format --check .
@@ -142,7 +144,7 @@ lock: ## Hold requirements/*.txt to pyproject.toml (needs uv); ARGS=--upgrade ta
 		--override <(printf '%s\n' 'pyarrow>=26' importlib-metadata) -o requirements/mlflow.txt
 clean: ## Remove environments and caches; data, runs and reports stay
 	for venv in .venv .venv-contract; do [ ! -f "$$venv/pyvenv.cfg" ] || rm -rf -- "$$venv"; done
-	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis gpu_tabular_pipeline.egg-info
+	rm -rf build/docs docs/auto_examples docs/generated .pytest_cache .ruff_cache .mypy_cache .hypothesis gpu_tabular_pipeline.egg-info
 	find pipeline datasets tasks tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 clean-venv: ## Remove the environment .venv
 	rm -rf .venv

@@ -30,7 +30,7 @@ autodoc_default_options = {
     "exclude-members": "resume",
 }
 napoleon_google_docstring = False
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]
 default_role = "py:obj"
 toc_object_entries_show_parents = "hide"
 

@@ -36,7 +36,8 @@ columns = make_column_transformer(
     (TfidfVectorizer(ngram_range=(1, 2)), "text"), (StandardScaler(), ["hour"])
 )
 model = Accelerated(make_pipeline(columns, LogisticRegression(max_iter=1_000)), device="cpu")
-grid = {"estimator__logisticregression__C": [0.01, 0.1, 1, 10, 100]}
+values = [0.01, 0.1, 1, 10, 100]
+grid = {"estimator__logisticregression__C": values}
 
 # %%
 # With and without ``shared``
@@ -73,8 +74,7 @@ C = trials["param_estimator__logisticregression__C"].astype(float)
 complete = trials["state"] == "complete"
 fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
 ax.scatter(C[complete], trials["mean_test_score"][complete], label="Search: complete trials")
-ax.plot(grid["estimator__logisticregression__C"], together.cv_results_["mean_test_score"], "x-",
-        color="tab:orange", label="grid")
+ax.plot(values, together.cv_results_["mean_test_score"], "x-", color="tab:orange", label="grid")
 ax.set(xscale="log", xlabel="C", ylabel="mean accuracy over 3 folds")
 ax.legend()
 plt.show()

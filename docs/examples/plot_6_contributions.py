@@ -27,7 +27,8 @@ X["age"] = np.array(["up to 40", "41 to 60", "over 60"])[np.digitize(X["age"], [
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 numbers = [name for name in X if name != "age"]
 columns = make_column_transformer((StandardScaler(), numbers), (OneHotEncoder(), ["age"]))
-steps = make_pipeline(columns, XGBRegressor(n_estimators=60, max_depth=2, learning_rate=0.1, n_jobs=2))
+trees = XGBRegressor(n_estimators=60, max_depth=2, learning_rate=0.1, n_jobs=2)
+steps = make_pipeline(columns, trees)
 model = Accelerated(steps, device="cpu").fit(X_train, y_train)
 print(f"R² on held-out rows: {model.score(X_test, y_test):.2f}")
 
@@ -58,9 +59,9 @@ plt.show()
 # How much R² drops when the values of one column are permuted, ten times each.
 drops = model.importance(X_test, y_test, scoring="r2", repeats=10, random_state=0)
 order = np.argsort(drops.importances_mean)
+names = drops.feature_names[order]
 fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
-ax.boxplot(drops.importances[order].T, orientation="horizontal",
-           tick_labels=drops.feature_names[order])
+ax.boxplot(drops.importances[order].T, orientation="horizontal", tick_labels=names)
 ax.set_xlabel("drop of R²")
 plt.show()
-assert {"bmi", "s5"} == set(drops.feature_names[order][-2:])
+assert {"bmi", "s5"} == set(names[-2:])

@@ -8,8 +8,7 @@ The same estimator fits a table in partitions, in one process or on several.
 # %%
 # A table in a Parquet file
 # -------------------------
-# The rows are generated. Parquet files are split between row groups, so ten of these allow ten
-# partitions.
+# The rows are generated. Parquet files are split only between row groups.
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -53,31 +52,29 @@ whole = pipeline.Accelerated(steps, device="cpu").fit(X, y)
 # %%
 # Partitions in one process
 # -------------------------
-# ``scan`` returns a Dask frame and reads only the target. The imputer, the scaler and the encoder
-# compute statistics for each partition and merge them. XGBoost gets the prepared rows together if
-# they fit in memory, and partition by partition from a temporary folder if they do not.
+# ``scan`` returns a Dask frame and the target. The imputer, the scaler and the encoder compute
+# statistics for each partition and merge them. XGBoost gets the prepared rows together if they fit
+# in memory, and partition by partition from a temporary folder if they do not.
 X, y = pipeline.scan(file, features, "late", partition_bytes=300_000)
-print(f"{X.npartitions} partitions")
 parts = pipeline.Accelerated(steps, device="cpu").fit(X, y)
 pd.DataFrame(parts.plan_.placements)[["step", "implementation", "note"]]
 
 # %%
-# The model is that of the rows in memory.
+# The model equals that of the rows in memory.
 np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(frame[features]), rtol=1e-4)
 
 # %%
 # On two workers
 # --------------
 # Each worker is a process. They train one XGBoost model together; its bins differ a little from
-# those of one process, and so do its predictions. A script needs the line with ``__main__``, because
-# workers import it; a notebook does not.
+# those of one process, and so do its predictions. A script needs the line with ``__main__``,
+# because workers import it; a notebook does not.
 if __name__ == "__main__":
     with pipeline.cluster("local", workers=2):
         X, y = pipeline.scan(file, features, "late", partition_bytes=300_000)
         model = pipeline.Accelerated(steps, device="cpu").fit(X, y)
         predicted = model.predict(X)
-    scores = [np.mean(each == y) for each in (whole.predict(frame[features]), predicted)]
-    print("accuracy of one process {:.4f}, of two workers {:.4f}".format(*scores))
-    assert abs(scores[0] - scores[1]) < 0.005
-
+    one, two = np.mean(whole.predict(frame[features]) == y), np.mean(predicted == y)
+    print(f"accuracy: {one:.4f} in one process, {two:.4f} on two workers")
+    assert abs(one - two) < 0.005
 folder.cleanup()

@@ -35,7 +35,7 @@ X = pd.DataFrame(
     }
 )
 y = 12 * X["area"] + 200 * (X["town"] == "Bath") + rng.normal(0, 50, n)
-numbers = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+numbers = make_pipeline(SimpleImputer(), StandardScaler())
 towns = OneHotEncoder(handle_unknown="ignore")
 columns = make_column_transformer((numbers, ["area", "year"]), (towns, ["town"]))
 steps = make_pipeline(columns, XGBRegressor(n_estimators=60, max_depth=4, n_jobs=2))
@@ -44,7 +44,6 @@ model = pipeline.Accelerated(steps, device="cpu", profile=True).fit(X, y)
 # %%
 # Save and load
 # -------------
-# ``SHA256SUMS`` has the checksums of the other files.
 folder = TemporaryDirectory()
 home = Path(folder.name)
 saved = pipeline.save(model, home / "rent.model")
@@ -60,9 +59,7 @@ np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 new = X.head(200).assign(flat=[f"F{i:03}" for i in range(200)])
 new.loc[:2, "town"] = "Oslo"
 new.to_csv(home / "new.csv", index=False)
-record = pipeline.predict_file(
-    saved, home / "new.csv", home / "rents.csv", copy_columns=["flat"], device="cpu"
-)
+record = pipeline.predict_file(saved, home / "new.csv", home / "rents.csv", copy_columns=["flat"])
 print({column.name: (column.unseen, column.examples) for column in record.columns})
 assert record.columns[2].unseen == 3
 predicted = pd.read_csv(home / "rents.csv")
