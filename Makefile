@@ -114,7 +114,7 @@ test-contract: setup-contract ## Hold the GPU code against the real RAPIDS packa
 contract-snapshot: setup-contract ## Renew what is recorded of the RAPIDS packages
 	$(contract_python) -m tests.contract.snapshot
 docs: setup-docs ## Build the docs site, whose examples run: build/docs/html/index.html
-	$(python) -m sphinx -W --keep-going -b html docs build/docs/html $(ARGS)
+	OMP_NUM_THREADS=1 $(python) -m sphinx -W --keep-going -b html docs build/docs/html $(ARGS)
 lint: setup ## Check style and format
 	$(python) -m ruff check .
 	$(python) -m ruff format --check .
