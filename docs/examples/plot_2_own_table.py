@@ -61,7 +61,6 @@ print((home / f"tasks/{new.name}.py").read_text().partition("\n\n\nTASK = ")[2])
 with chdir(home):
     results = pipeline.report(new, device="cpu", repeats=3, pipelines="linear")
 assert {run.variant for run in results.cells} == {"reference", "cpu"}
-results
 
 # %%
 # Fit it in a script
