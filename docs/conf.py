@@ -19,6 +19,8 @@ extensions += [f"sphinx.ext.{name}" for name in ("autodoc", "autosummary", "napo
 exclude_patterns = ["examples/**"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = ["_templates"]
+# The path of a checkout may have spaces; the names of the examples have none.
+suppress_warnings = ["sphinx_gallery.space_in_filename"]
 
 # The anchors of GitHub, so that the same links work there and here.
 myst_heading_anchors = 4

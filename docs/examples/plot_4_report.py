@@ -35,7 +35,7 @@ with chdir(home):
 # --------------
 # Each pipeline runs in plain scikit-learn (``reference``) and with ``Accelerated`` (``cpu``, and
 # ``cuda`` on a machine with a GPU), each in its own process. Three runs are the minimum; a verdict
-# on speed needs five, and more rows than these. A notebook shows ``report`` with a link to its page.
+# on speed needs five, and more rows. A notebook shows ``report`` with a link to its page.
 with chdir(home):
     report = pipeline.report(new, device="cpu", repeats=3)
 

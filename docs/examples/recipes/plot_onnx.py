@@ -22,8 +22,7 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated
 
-rng = np.random.default_rng(0)
-n = 6_000
+rng, n = np.random.default_rng(0), 6_000
 X = pd.DataFrame(
     {
         "km": rng.gamma(2, 150, n).astype("float32"),
@@ -49,13 +48,13 @@ onnx = to_onnx(model.to_sklearn(), sample, options={"zipmap": False})
 # Predict with onnxruntime
 # ------------------------
 session = onnxruntime.InferenceSession(onnx.SerializeToString())
-held_out = X[4_000:]
-given = {name: held_out[[name]].to_numpy(dtype=sample[name].dtype) for name in X}
+rows = X[4_000:]
+given = {name: rows[[name]].to_numpy(dtype=sample[name].dtype) for name in X}
 labels, probabilities = session.run(None, given)
-np.testing.assert_array_equal(labels, model.predict(held_out))
-np.testing.assert_allclose(probabilities, model.predict_proba(held_out), atol=1e-5)
-print(f"the same labels in {len(labels):,} rows")
-assert len(labels) >= 1_000
+np.testing.assert_array_equal(labels, model.predict(rows))
+np.testing.assert_allclose(probabilities, model.predict_proba(rows), atol=1e-5)
+assert len(rows) >= 1_000
+print(f"the same labels in {len(rows):,} rows")
 
 # %%
 # What does not convert
