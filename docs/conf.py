@@ -6,9 +6,12 @@ import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 import pipeline
+from pipeline.benchmark.publish import render
+from pipeline.benchmark.record import results
 
 # For `conf.start_anew`; and "", as in a notebook, since each part of an example gets a new list.
 sys.path[:0] = ["", str(Path(__file__).parent)]
@@ -72,9 +75,22 @@ def follow(app: Any, docname: str, source: list[str]) -> None:
     source[0] = re.sub(r"\]\(results/[\w-]+\)", "](results/README.md)", source[0])
     source[0] = re.sub(r"\[([\w-]+)\.md\]\(", r"[\1](", source[0])
     source[0] = source[0].replace("](../CONTRIBUTING.md", "](contributing.md")
+    if docname.endswith("/report"):
+        link = '\n\n```{raw} html\n<p><a href="index.html">The same with figures</a></p>\n```\n'
+        source[0] = source[0].replace("\n", link, 1)
+
+
+def write_reports(app: Any, exception: Exception | None) -> None:
+    """Write the page of each committed report beside its Markdown."""
+    for report in () if exception else Path(app.srcdir).glob("results/*/report.md"):
+        record = report.with_name("results.json")
+        folder = Path(app.outdir, "results", report.parent.name)
+        render(results.load(record), folder)
+        copy(record, folder)
 
 
 def setup(app: Any) -> None:
-    """Connect."""
+    """Connect the functions above."""
     app.connect("source-read", follow)
+    app.connect("build-finished", write_reports)
     app.connect("autodoc-process-docstring", plain_roles)
