@@ -47,7 +47,7 @@ steps = make_pipeline(columns, XGBClassifier(n_estimators=30, max_depth=4, n_job
 # returns partitions.
 print(pipeline.preflight(file, [*features, "late"]))
 X, y = pipeline.read(file, features, "late")
-whole = pipeline.Accelerated(steps, device="cpu").fit(X, y)
+single = pipeline.Accelerated(steps, device="cpu").fit(X, y)
 
 # %%
 # Partitions in one process
@@ -61,7 +61,7 @@ pd.DataFrame(parts.plan_.placements)[["step", "implementation", "note"]]
 
 # %%
 # The model equals that of the rows in memory.
-np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(frame[features]), rtol=1e-4)
+np.testing.assert_allclose(parts.predict_proba(X), single.predict_proba(frame[features]), rtol=1e-4)
 
 # %%
 # On two workers
@@ -74,7 +74,7 @@ if __name__ == "__main__":
         X, y = pipeline.scan(file, features, "late", partition_bytes=300_000)
         model = pipeline.Accelerated(steps, device="cpu").fit(X, y)
         predicted = model.predict(X)
-    one, two = np.mean(whole.predict(frame[features]) == y), np.mean(predicted == y)
+    one, two = np.mean(single.predict(frame[features]) == y), np.mean(predicted == y)
     print(f"accuracy: {one:.4f} in one process, {two:.4f} on two workers")
     assert abs(one - two) < 0.005
 folder.cleanup()
