@@ -41,11 +41,11 @@ $(error $(strip unknown variable $(firstword $(UNKNOWN)); $(shell $(firstword $(
 	'$(CLOSE)' '$(firstword $(UNKNOWN))' $(VARIABLES)) see `make help`))
 endif
 
-.PHONY: help setup setup-bench setup-tables setup-docs setup-mlflow setup-release setup-contract \
-	doctor list models new-task data fetched synthetic explain run compare report tune gallery predict bench bench-preprocessing \
-	bench-programs bench-searches bench-prediction bench-importance bench-tables gpu-proof test \
-	test-full test-sklearn fuzz test-contract contract-snapshot lint format types audit lock \
-	release clean clean-venv clean-data
+.PHONY: help setup setup-bench setup-tables setup-docs setup-mlflow setup-release \
+	setup-contract doctor list models new-task data fetched synthetic explain run compare report \
+	tune gallery predict bench bench-preprocessing bench-programs bench-searches bench-prediction \
+	bench-importance bench-tables gpu-proof test test-full test-sklearn fuzz test-contract \
+	contract-snapshot docs lint format types audit lock release clean clean-venv clean-data
 
 help: ## List the targets and variables
 	@sed -n 's/^\([a-z-]*\):.*## /make \1|/p; s/^\([A-Z3]*\) [:?]= *\(.*\)# /\1=\2|/p' Makefile | \
@@ -113,6 +113,8 @@ test-contract: setup-contract ## Hold the GPU code against the real RAPIDS packa
 	$(contract_python) -m pytest -m contract_live
 contract-snapshot: setup-contract ## Renew what is recorded of the RAPIDS packages
 	$(contract_python) -m tests.contract.snapshot
+docs: setup-docs ## Build the docs site, whose examples run: build/docs/html/index.html
+	OMP_NUM_THREADS=1 $(python) -m sphinx -W --keep-going -b html docs build/docs/html $(ARGS)
 lint: setup ## Check style and format
 	$(python) -m ruff check .
 	$(python) -m ruff format --check .
@@ -147,7 +149,8 @@ release: setup-release ## Build the sdist and the wheel into dist, check them, i
 	PYTEST_WHEEL_PYTHONS='$(PYTHON3)' $(python) -m pytest -m slow tests/test_wheel.py
 clean: ## Remove environments and caches; data, runs and reports stay
 	for venv in .venv .venv-contract; do [ ! -f "$$venv/pyvenv.cfg" ] || rm -rf -- "$$venv"; done
-	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis gpu_tabular_pipeline.egg-info
+	rm -rf build/docs docs/auto_examples docs/generated gpu_tabular_pipeline.egg-info
+	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find pipeline datasets tasks tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 clean-venv: ## Remove the environment .venv
 	rm -rf .venv

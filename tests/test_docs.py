@@ -136,6 +136,11 @@ def test_words_that_are_gone_are_seen_outside_of_code() -> None:
     assert gone("`cells` of [runs](made.md), excellent") == []
 
 
+def test_the_page_of_the_api_lists_each_public_name_once() -> None:
+    listed = re.findall(r"^   (\w+)$", (docs.DOCS / "api.md").read_text("utf-8"), re.MULTILINE)
+    assert sorted(listed) == pipeline.__all__
+
+
 @each_page
 def test_named_files_exist(page: Path) -> None:
     named = re.findall(r"`((?:pipeline|tests|tools|tasks|datasets)/[\w/]+\.\w+)`", prose(page))

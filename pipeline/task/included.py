@@ -6,6 +6,7 @@ those of other projects. A task of the working directory takes precedence.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -37,6 +38,8 @@ def task_module(name: str) -> ModuleType:
     """
     if (TASKS / f"{name}.py").is_file() and not (FOLDER / f"{name}.py").is_file():
         return import_module(f"pipeline.included.tasks.{name}")
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # as ``python -m`` does, also for the workers
     paths = [Path(path).resolve() for path in import_module("tasks").__path__]
     if FOLDER.resolve() not in paths:
         way = f"create an empty {FOLDER}/__init__.py, or run from there"

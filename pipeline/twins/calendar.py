@@ -81,7 +81,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
     ----------
     n_features_in_ : int
         Number of columns at fit.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+    feature_names_in_ : numpy.ndarray of str
         Their names, if all are strings.
 
     Examples
