@@ -10,9 +10,8 @@ scikit-learn and XGBoost pipelines. You can edit this file; ``report``, ``run`` 
 # A CSV file
 # ----------
 # The rows are generated: parcels with dates, text and missing numbers. Tasks are in the folder
-# ``tasks`` of the working directory. Start Python in the folder of your project, and you need
-# neither ``chdir`` nor ``sys.path``. This example works in a temporary folder.
-import sys
+# ``tasks`` of the working directory: start Python in the folder of your project, and you need no
+# ``chdir``. This example works in a temporary folder.
 from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +24,6 @@ from pipeline.task import task
 
 folder = TemporaryDirectory()
 home = Path(folder.name)
-sys.path.insert(0, "")
 rng = np.random.default_rng(0)
 n = 3_000
 frame = pd.DataFrame(

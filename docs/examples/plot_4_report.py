@@ -9,9 +9,8 @@ a notebook gets the numbers of the report as well.
 # %%
 # A task from a frame
 # -------------------
-# The wines that come with scikit-learn. Start Python in the folder of your project, and you need
-# neither ``chdir`` nor ``sys.path``. This example works in a temporary folder.
-import sys
+# The wines that come with scikit-learn. Start Python in the folder of your project, and you need no
+# ``chdir``. This example works in a temporary folder.
 from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +23,6 @@ import pipeline
 
 folder = TemporaryDirectory()
 home = Path(folder.name)
-sys.path.insert(0, "")
 wine = load_wine(as_frame=True)
 frame = wine.data.assign(grape=wine.target_names[wine.target])
 with chdir(home):
