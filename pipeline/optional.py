@@ -17,7 +17,15 @@ IN_REPOSITORY = Path("tools/find-python").is_file()
 PYTHON = ".venv/bin/python" if IN_REPOSITORY else "python"
 COMMAND = f"{PYTHON} -m pipeline"
 """How users start the command line."""
-_EXTRAS = {"optuna": "tune", "dask": "cluster", "distributed": "cluster", "shap": "explain"}
+_EXTRAS = {
+    "dask": "cluster",
+    "distributed": "cluster",
+    "mlflow": "track",
+    "optuna": "tune",
+    "shap": "explain",
+}
+_TARGETS = {"mlflow": "setup-mlflow"}
+"""Package -> the target of `make` that installs it, where `make setup` does not."""
 
 
 def to_install(package: str) -> str:
@@ -27,7 +35,7 @@ def to_install(package: str) -> str:
     'run `make setup`'
     """
     if IN_REPOSITORY:
-        return "run `make setup`"
+        return f"run `make {_TARGETS.get(package, 'setup')}`"
     if extra := _EXTRAS.get(package):
         return f"run `{PYTHON} -m pip install '{DISTRIBUTION}[{extra}]'`"
     return f"see `{COMMAND} doctor`"
