@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -70,8 +71,17 @@ def source(words: Sequence[str], module: str = "pipeline") -> Source:
     return Source(
         commit=_git("rev-parse", "HEAD") or "unknown",
         dirty=bool(_git("status", "--porcelain", *code)),
-        command=shlex.join([PYTHON, "-m", module, *words]) if words else "",
+        command=without_password(shlex.join([PYTHON, "-m", module, *words])) if words else "",
     )
+
+
+def without_password(text: str) -> str:
+    """Return a text without the user and the password of a URI in it.
+
+    >>> without_password("--track https://me:secret@host:5000/")
+    '--track https://host:5000/'
+    """
+    return re.sub(r"(?<=://)[^/\s]*@", "", text)
 
 
 def _git(*arguments: str) -> str:
