@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Number
 from pathlib import Path
@@ -19,8 +19,8 @@ from typing import Any, Final
 
 from pipeline import optional
 from pipeline.benchmark.judge.verdict import verdict
-from pipeline.benchmark.record import results
-from pipeline.benchmark.record.tuning_record import TUNING_FILE, load_tuning
+from pipeline.benchmark.record import results, tuning_record
+from pipeline.benchmark.record.tuning_record import TUNING_FILE
 from pipeline.benchmark.report.runs_csv import values_of
 from pipeline.errors import ConfigError, OutputError, clean
 from pipeline.serving import mlflow_flavor
@@ -92,14 +92,18 @@ def _brief(text: str) -> str:
 def _log(uri: str, task: str, folder: Path) -> None:
     """Log a run for the command, and one below it for each pipeline and variant."""
     mlflow, tuned = optional.load("mlflow"), (folder / TUNING_FILE).exists()
-    record: Any = load_tuning(folder / TUNING_FILE) if tuned else results.load(folder / FILES[0])
-    about = record.task
-    shared = {"seed": record.protocol.seed, "split": about.split, "columns": about.columns}
-    shared |= {"rows_train": about.rows_train, "rows_test": about.rows_test}
+    load: Any = tuning_record.load_tuning if tuned else results.load
+    record = load(folder / (TUNING_FILE if tuned else FILES[0]))
+    about, source, data = record.task, record.source, record.data
+    shared = {name: getattr(about, name) for name in ("split", "rows_train", "rows_test")}
+    shared["seed"] = record.protocol.seed
+    tags = {"commit": source.commit, "command": source.command, "data_sha256": data.sha256}
+    if not tuned:
+        found = verdict(record)
+        tags |= {"verdict": found.badge, "quality": found.parity}
     mlflow.set_tracking_uri(uri)
     mlflow.set_experiment(task)
-    with mlflow.start_run(run_name=folder.resolve().name):
-        mlflow.set_tags(_tags(record) | ({} if tuned else _verdict(record)))
+    with mlflow.start_run(run_name=folder.resolve().name, tags=tags):
         mlflow.log_params(shared)
         for path in filter(Path.exists, map(folder.joinpath, FILES)):
             mlflow.log_artifact(str(path))
@@ -107,62 +111,42 @@ def _log(uri: str, task: str, folder: Path) -> None:
             with mlflow.start_run(run_name=f"{part.pipeline} {part.variant}", nested=True):
                 (device,) = (v.device for v in record.variants if v.name == part.variant)
                 names = {"pipeline": part.pipeline, "variant": part.variant, "device": device}
-                mlflow.log_params({**names, **shared})
-                for name, ends in part.differences.items():
-                    pair = {
-                        f"{name}_difference_low": ends.low,
-                        f"{name}_difference_high": ends.high,
-                    }
-                    mlflow.log_metrics(_named(pair))
+                mlflow.log_params({**shared, **names})
                 (_log_search if tuned else _log_cell)(mlflow, record, part)
+                for name, interval in part.differences.items():
+                    ends = {"low": interval.low, "high": interval.high}
+                    _log_metrics(mlflow, f"{name}_difference_", ends)
                 if part.model is not None:
                     model = (folder / part.model.file).parent
                     mlflow_flavor.log_model(model, name=part.pipeline)
-                if getattr(part, "status", "") == "failed":
+                if not tuned and part.status == "failed":
                     mlflow.end_run("FAILED")
 
 
-def _tags(record: Any) -> dict[str, str]:
-    commit, command = record.source.commit, record.source.command
-    return {"commit": commit, "command": command, "data_sha256": record.data.sha256}
-
-
-def _verdict(record: results.Results) -> dict[str, str]:
-    found = verdict(record)
-    cautions = "\n".join(found.cautions)
-    return {"verdict": found.badge, "quality": found.parity, "cautions": cautions}
-
-
-def _log_cell(mlflow: Any, record: Any, cell: results.Cell) -> None:
+def _log_cell(mlflow: Any, record: results.Results, cell: results.Cell) -> None:
     code = next(each.code for each in record.pipelines if each.name == cell.pipeline)
     mlflow.log_param("estimator", code)
     values = values_of(record, cell.pipeline, cell.variant)
-    numbers = {name: value for name, value in values.items() if isinstance(value, Number)}
     mlflow.set_tags({n: v for n, v in values.items() if isinstance(v, str)} | {"why": cell.why})
-    mlflow.log_metrics(_named(numbers))
+    _log_metrics(mlflow, "", {n: v for n, v in values.items() if isinstance(v, Number)})
     for step, run in enumerate(cell.runs):
-        taken = {f"run_{stage}_seconds": seconds for stage, seconds in run.stages.items()}
-        mlflow.log_metrics({"run_seconds": run.total, **taken}, step=step)
+        _log_metrics(mlflow, "run_", {"total": run.total, **run.stages}, step)
 
 
-def _log_search(mlflow: Any, record: Any, search: Any) -> None:
-    best = search.trial(search.best)
-    mlflow.log_params({"folds": record.protocol.folds, **(best.params if best else {})})
-    mlflow.set_tags({"ended": search.ended, "edges": "\n".join(search.edges)})
-    mlflow.log_metric("search_seconds", search.seconds)
-    for side, model in (("default", search.untuned), ("tuned", search.tuned)):
-        values = {"seconds": model.seconds, **model.metrics} if model else {}
-        mlflow.log_metrics(_named({f"{side}_{name}": value for name, value in values.items()}))
+def _log_search(mlflow: Any, record: Any, search: tuning_record.SearchRecord) -> None:
+    if best := search.trial(search.best):
+        mlflow.log_params(best.params)
+    mlflow.set_tag("ended", search.ended)
+    for side, model in (("default_", search.untuned), ("tuned_", search.tuned)):
+        if model:
+            _log_metrics(mlflow, side, {"seconds": model.seconds, **model.metrics})
     for trial in search.trials:
         if trial.score is not None:
-            mlflow.log_metric("trial_score", trial.score, step=trial.number)
+            _log_metrics(mlflow, "trial_", {"score": trial.score}, trial.number)
 
 
-def _named(values: dict[str, Any]) -> dict[str, Any]:
-    """Return metrics by names that MLflow takes.
-
-    >>> _named({"metric_ndcg@10": 0.5})
-    {'ndcg_10': 0.5}
-    """
-    names = [re.sub(r"[^\w./ -]", "_", name.removeprefix("metric_")) for name in values]
-    return dict(zip(names, values.values(), strict=True))
+def _log_metrics(mlflow: Any, start: str, values: Mapping[str, Any], step: int = 0) -> None:
+    """Log numbers under names that MLflow takes."""
+    names = [re.sub("[^0-9A-Za-z_./ -]", "_", name.removeprefix("metric_")) for name in values]
+    known = dict(zip(names, values.values(), strict=True))
+    mlflow.log_metrics({f"{start}{name}": value for name, value in known.items()}, step=step)
