@@ -121,7 +121,10 @@ class Served:
 
     def example(self) -> pd.DataFrame | None:
         """Return a row made up from the types; None if the model cannot predict it."""
-        made = {name: [_KINDS.get(kind, [None])[0]] for name, (_, kind, _) in self.columns.items()}
+        made = {
+            name: [f"{_KINDS[kind][0]}+00:00" if zone else _KINDS.get(kind, [None])[0]]
+            for name, (_, kind, zone) in self.columns.items()
+        }
         try:
             self._predict(made, None)
         except ValueError:
@@ -140,9 +143,11 @@ class Served:
             for name, (at_fit, _, _) in self.columns.items()
         ]
         method = types.ParamSchema([types.ParamSpec("method", types.DataType.string, "")])
-        inputs, output = (types.Schema(each) for each in (columns, [types.ColSpec(anything())]))
-        make = optional.load("mlflow.models.ModelSignature")
-        return make(inputs if columns else None, output, method)
+        inputs, output = (
+            types.Schema(columns) if columns else None,
+            types.Schema([types.ColSpec(anything())]),
+        )
+        return optional.load("mlflow.models.ModelSignature")(inputs, output, method)
 
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> pd.DataFrame:
         """Return the columns of `predict_file`, or those of ``params={"method": …}`` alone."""
