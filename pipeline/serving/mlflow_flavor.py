@@ -122,7 +122,7 @@ class Served:
     def example(self) -> pd.DataFrame | None:
         """Return a row made up from the types; None if the model cannot predict it."""
         made = {
-            name: [f"{_KINDS[kind][0]}+00:00" if zone else _KINDS.get(kind, [None])[0]]
+            name: [None if kind == "other" else _example(kind, zone)]
             for name, (_, kind, zone) in self.columns.items()
         }
         try:
@@ -189,6 +189,10 @@ class Served:
         return inputs.take(rows[""] if isinstance(inputs, TextInput) else rows)
 
 
+def _example(kind: str, zone: str | None) -> Any:
+    return f"{_KINDS[kind][0]}+00:00" if zone else _KINDS[kind][0]
+
+
 def typed(values: pd.Series, kind: str, zone: str | None = None) -> pd.Series:
     """Return a column of JSON with the type of the fit; dates are ISO 8601, null is missing.
 
@@ -201,13 +205,12 @@ pass values such as 0.0, or null
     """
     if kind == "other" or not (values.dtype == object or isinstance(values.dtype, pd.StringDtype)):
         return values
-    (example, types), known = _KINDS[kind], values.dropna()
-    instead = f"pass values such as {example!r}{', with an offset' * bool(zone)}, or null"
+    known, instead = values.dropna(), f"pass values such as {_example(kind, zone)!r}, or null"
     for value in known:
         text = value if isinstance(value, str) else ""
         bare = kind == "duration" and text and ":" not in text  # pandas would read nanoseconds
         naive = zone and not (_OFFSET.search(text) or getattr(value, "tzinfo", None))
-        if bare or naive or not isinstance(value, types):
+        if bare or naive or not isinstance(value, _KINDS[kind][1]):
             held = f"holds {value!r}, but the model was fitted on {kind}s"
             raise DataError(f"column {values.name!r} {held}; {instead}")
     if kind == "text":

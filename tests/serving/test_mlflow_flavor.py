@@ -70,7 +70,10 @@ def table(rows: int, seed: int) -> pd.DataFrame:
 
 def as_json(X: pd.DataFrame) -> list[dict[str, Any]]:
     """Return rows as a client sends them: dates as ISO 8601, null where a value is missing."""
-    dates = {name: X[name].map(lambda day: day.isoformat()) for name in ("day", "zoned")}
+    dates = {
+        name: X[name].map(lambda day: day.isoformat(), na_action="ignore")
+        for name in ("day", "zoned")
+    }
     plain = X.assign(**dates).astype(object)
     return plain.where(X.notna(), None).to_dict("records")
 
@@ -192,7 +195,7 @@ def test_a_value_of_another_type_is_an_error_that_names_the_column(
 ) -> None:
     rows = as_json(X.dropna()[: 1 + beside])
     rows[-1][name] = value
-    with pytest.raises(MlflowException, match=f"Error: column '{name}'") as caught:
+    with pytest.raises(MlflowException, match=f"^column '{name}'") as caught:
         ask(served, dataframe_records=rows)
     assert caught.value.get_http_status_code() == 400
 
@@ -245,7 +248,7 @@ def test_models_of_matrices_and_of_texts_and_saved_folders(tmp_path: Path) -> No
     served = mlflow.pyfunc.load_model(str(tmp_path / "texts"))
     found = ask(served, dataframe_records=[{"note": each} for each in words])
     np.testing.assert_array_equal(found["probability"], fitted.predict_proba(words)[:, 1])
-    with pytest.raises(MlflowException, match="column 'note' holds"):
+    with pytest.raises(MlflowException, match="X holds integer values, not text"):
         ask(served, dataframe_records=[{"note": 5}])
 
 
@@ -346,8 +349,8 @@ def test_a_killed_server_gives_no_wrong_prediction(
 @pytest.mark.slow
 def test_a_model_of_the_flights(small_home: Path, tmp_path: Path) -> None:
     rows = pd.read_parquet(next((small_home / "flights").glob("*.parquet")))
-    X, y = rows[[*TASK.features]], rows[TASK.target] > 15
-    fitted = Accelerated(TASK.pipeline("boosting", 0, {}), "cpu").fit(X, y)
+    X, y = rows[[*TASK.features]], rows[TASK.target]
+    fitted = Accelerated(TASK.pipeline("boosting", 0), "cpu").fit(X, y)
     mlflow_flavor.save_model(fitted, tmp_path / "flights")
     served = mlflow.pyfunc.load_model(str(tmp_path / "flights"))
     np.testing.assert_array_equal(served.predict(X)["probability"], fitted.predict_proba(X)[:, 1])
