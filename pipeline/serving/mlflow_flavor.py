@@ -127,7 +127,7 @@ class Served:
         }
         try:
             self._predict(made, None)
-        except ValueError:
+        except (TypeError, ValueError):
             return None
         return pd.DataFrame(made)
 
