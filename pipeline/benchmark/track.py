@@ -27,8 +27,7 @@ from pipeline.serving import mlflow_flavor
 from pipeline.system.environment import without_password
 
 FILES: Final = ("results.json", TUNING_FILE, "index.html", "report.md", "runs.csv")
-PATIENCE: Final = 120
-"""Seconds that the check of a store may take."""
+PATIENCE: Final = 120  # seconds
 _CHECK: Final = (
     "import sys, mlflow; mlflow.set_tracking_uri(sys.argv[1]); mlflow.set_experiment(sys.argv[2])"
 )
@@ -94,10 +93,9 @@ def _log(uri: str, task: str, folder: Path) -> None:
     mlflow, tuned = optional.load("mlflow"), (folder / TUNING_FILE).exists()
     load: Any = tuning_record.load_tuning if tuned else results.load
     record = load(folder / (TUNING_FILE if tuned else FILES[0]))
-    about, source, data = record.task, record.source, record.data
-    shared = {name: getattr(about, name) for name in ("split", "rows_train", "rows_test")}
-    shared["seed"] = record.protocol.seed
-    tags = {"commit": source.commit, "command": source.command, "data_sha256": data.sha256}
+    source, names = record.source, ("split", "rows_train", "rows_test")
+    shared = {"seed": record.protocol.seed, **{n: getattr(record.task, n) for n in names}}
+    tags = {"commit": source.commit, "command": source.command, "data_sha256": record.data.sha256}
     if not tuned:
         found = verdict(record)
         tags |= {"verdict": found.badge, "quality": found.parity}

@@ -111,13 +111,17 @@ class Served:
     def __init__(self, model: Accelerated) -> None:
         self.model, inputs = model, model.inputs_
         kinds, columns = (getattr(inputs, each, None) or {} for each in ("kinds", "columns"))
+        names, used = inputs.names or [], getattr(inputs, "used", None)
+        self.required = {str(name) for name in (names if used is None else used)}
         self.columns = {
-            str(name): (name, kinds.get(str(name), "other"), getattr(columns.get(name), "zone", ""))
-            for name in inputs.names or ()
+            name: (at_fit, kinds.get(name, "other") if name in self.required else "other", zone)
+            for at_fit in names
+            for name, zone in [(str(at_fit), getattr(columns.get(at_fit), "zone", ""))]
         }
         """Name in JSON -> name at fit, kind and time zone; empty for a matrix."""
         if isinstance(inputs, TextInput):
             self.columns = {inputs.column or "text": ("", "text", "")}
+            self.required = {*self.columns}
 
     def example(self) -> pd.DataFrame | None:
         """Return a row made up from the types; None if the model cannot predict it."""
@@ -126,10 +130,9 @@ class Served:
             for name, (_, kind, zone) in self.columns.items()
         }
         try:
-            self._predict(made, None)
+            return pd.DataFrame(made) if made and len(self._predict(made, None)) else None
         except (TypeError, ValueError):
             return None
-        return pd.DataFrame(made)
 
     def signature(self) -> Any:
         """Return the columns and the parameter `method`.
@@ -137,16 +140,10 @@ class Served:
         The columns have no types: MLflow would turn "no" into True and 5 into a date.
         """
         types, anything = (optional.load(f"mlflow.types{end}") for end in ("", ".schema.AnyType"))
-        used = getattr(self.model.inputs_, "used", None)
-        columns = [
-            types.ColSpec(anything(), name, required=used is None or at_fit in used)
-            for name, (at_fit, _, _) in self.columns.items()
-        ]
+        columns = [types.ColSpec(anything(), each, each in self.required) for each in self.columns]
         method = types.ParamSchema([types.ParamSpec("method", types.DataType.string, "")])
-        inputs, output = (
-            types.Schema(columns) if columns else None,
-            types.Schema([types.ColSpec(anything())]),
-        )
+        inputs = types.Schema(columns) if columns else None
+        output = types.Schema([types.ColSpec(anything())])
         return optional.load("mlflow.models.ModelSignature")(inputs, output, method)
 
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> pd.DataFrame:

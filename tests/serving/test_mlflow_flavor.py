@@ -177,8 +177,10 @@ def test_an_unseen_category_and_an_unused_column_predict_as_the_batch(
     model: Accelerated, served: Any, X: pd.DataFrame
 ) -> None:
     rows = X[:50].assign(carrier="ZZ")
-    found = ask(served, dataframe_records=as_json(rows.drop(columns="unused")))
-    np.testing.assert_array_equal(found[CHANCES], model.predict_proba(rows))
+    for unused in ({}, {"unused": [1]}, {"unused": 5}):
+        sent = [row | unused for row in as_json(rows.drop(columns="unused"))]
+        found = ask(served, dataframe_records=sent)
+        np.testing.assert_array_equal(found[CHANCES], model.predict_proba(rows))
 
 
 BAD = [
@@ -219,7 +221,7 @@ def test_the_folder_has_no_pickle_and_no_training_row(saved: Path) -> None:
     assert [each["name"] for each in columns if not each["required"]] == ["unused"]
     (row,) = json.loads((saved / "input_example.json").read_text())["data"]
     day = "2026-01-31T12:00:00"
-    assert row == [0.0, 0.0, 0.0, 0.0, True, "text", "text", day, f"{day}+00:00", "text"]
+    assert row == [0.0, 0.0, 0.0, 0.0, True, "text", "text", day, f"{day}+00:00", None]
     files = {path.name for path in saved.rglob("*") if path.is_file()}
     assert not [name for name in files if name.endswith((".pkl", ".pickle", ".joblib"))]
     assert pipeline.load(saved / mlflow_flavor.DATA, "cpu")
