@@ -108,8 +108,8 @@ def _log(uri: str, task: str, folder: Path) -> None:
         for part in record.searches if tuned else record.cells:
             with mlflow.start_run(run_name=f"{part.pipeline} {part.variant}", nested=True):
                 (device,) = (v.device for v in record.variants if v.name == part.variant)
-                names = {"pipeline": part.pipeline, "variant": part.variant, "device": device}
-                mlflow.log_params({**shared, **names})
+                own = {"pipeline": part.pipeline, "variant": part.variant, "device": device}
+                mlflow.log_params({**shared, **own})
                 (_log_search if tuned else _log_cell)(mlflow, record, part)
                 for name, interval in part.differences.items():
                     ends = {"low": interval.low, "high": interval.high}
