@@ -44,8 +44,9 @@ endif
 .PHONY: help setup setup-bench setup-tables setup-docs setup-mlflow setup-release \
 	setup-contract doctor list models new-task data fetched synthetic explain run compare report \
 	tune gallery predict bench bench-preprocessing bench-programs bench-searches bench-prediction \
-	bench-importance bench-tables gpu-proof test test-full test-sklearn fuzz test-contract \
-	contract-snapshot docs lint format types audit lock release clean clean-venv clean-data
+	bench-importance bench-tables gpu-proof test test-full test-sklearn test-mlflow fuzz \
+	test-contract contract-snapshot docs lint format types audit lock release clean clean-venv \
+	clean-data
 
 help: ## List the targets and variables
 	@sed -n 's/^\([a-z-]*\):.*## /make \1|/p; s/^\([A-Z3]*\) [:?]= *\(.*\)# /\1=\2|/p' Makefile | \
@@ -53,7 +54,9 @@ help: ## List the targets and variables
 setup: ## Make the environment .venv, or bring it up to date
 setup-bench: setup ## Add what the preprocessing is measured against to .venv
 setup-tables: setup ## Add packages with real tables to .venv
-setup-docs setup-mlflow setup-release: setup
+setup-docs: setup ## Add what builds the docs site to .venv
+setup-mlflow: setup ## Add MLflow to .venv
+setup-release: setup ## Add what builds a release to .venv
 ifeq ($(PYTHON),.venv/bin/python)
 setup:
 	@$(SETUP) --gpu '$(GPU)'
@@ -92,7 +95,7 @@ bench: data bench-preprocessing bench-programs bench-searches bench-prediction b
 bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn and skrub
 bench-programs: setup ## Measure programs of everyday use beside plain scikit-learn
 bench-searches: setup ## Measure searches beside scikit-learn's
-bench-prediction: setup ## Measure predictions of saved models
+bench-prediction: setup-mlflow ## Measure predictions of saved models
 bench-importance: setup ## Measure the importance of columns beside scikit-learn's
 bench-preprocessing bench-programs bench-searches bench-prediction bench-importance:
 	$(BENCH)
@@ -111,6 +114,9 @@ fuzz: setup ## Run random programs in plain scikit-learn and in ours, from numbe
 	$(python) -m tools.fuzz --seed '$(SEED)' $(ARGS)
 test-contract: setup-contract ## Hold the GPU code against the real RAPIDS packages (no GPU needed)
 	$(contract_python) -m pytest -m contract_live
+test-mlflow: setup-mlflow ## Run the tests of models and results in MLflow
+	OMP_NUM_THREADS=1 $(python) -m pytest -m mlflow tests/serving/test_mlflow_flavor.py \
+		tests/benchmark/test_track.py
 contract-snapshot: setup-contract ## Renew what is recorded of the RAPIDS packages
 	$(contract_python) -m tests.contract.snapshot
 docs: setup-docs ## Build the docs site, whose examples run: build/docs/html/index.html

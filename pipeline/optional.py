@@ -32,6 +32,8 @@ EXTRAS = {
     "xgboost": "cpu",
 }
 """Package -> the extra of this project that installs it."""
+TARGETS = {"mlflow": "setup-mlflow"}
+"""Package -> the target of `make` that installs it, where `make setup` does not."""
 
 
 def to_install(package: str) -> str:
@@ -41,7 +43,7 @@ def to_install(package: str) -> str:
     'run `make setup`'
     """
     if IN_REPOSITORY:
-        return "run `make setup`"
+        return f"run `make {TARGETS.get(package, 'setup')}`"
     if extra := EXTRAS.get(package):
         return f"run `pip install '{DISTRIBUTION}[{extra}]'`"
     return f"see `{COMMAND} doctor`"

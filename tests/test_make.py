@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 MAKEFILE = (ROOT / "Makefile").read_text()
 PHONY = re.findall(r"^\.PHONY:((?:.*\\\n)*.*)$", MAKEFILE, re.MULTILINE)
 TARGETS = sorted({word for line in PHONY for word in line.replace("\\", " ").split()})
-HIDDEN = {"setup-contract", "fetched", "setup-docs", "setup-mlflow", "setup-release"}
+HIDDEN = {"setup-contract", "fetched"}
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 

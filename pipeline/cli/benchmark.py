@@ -67,27 +67,31 @@ _measuring = several(
 @click.command()
 @common_options
 @_measuring
-def compare(task: str, out: Path | None, **options: Any) -> None:
+def compare(task: str, out: Path | None, track: str | None, **options: Any) -> None:
     """Measure TASK in plain scikit-learn, on the CPU and on the GPU.
 
     The record is results.json.
     """
-    _compare(task, out, **options)
+    _compare(task, out or Path("reports") / task, track, **options)
 
 
 @click.command("report")
 @common_options
 @_measuring
 @click.option("--from-results", is_flag=True, help="Only write the pages again, from results.json.")
-def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> None:
+def report_(
+    task: str, out: Path | None, track: str | None, from_results: bool, **options: Any
+) -> None:
     """Compare, then write the report as HTML and Markdown."""
     from pipeline.benchmark.publish import write_again
+    from pipeline.benchmark.track import tracking
 
     folder = out or Path("reports") / task
     if from_results:
-        write_again(folder, options["price"])
+        with tracking(track, task, folder):
+            write_again(folder, options["price"])
     else:
-        _compare(task, out, pages=True, **options)
+        _compare(task, folder, track, pages=True, **options)
     echo(f"report: {(folder / 'index.html').resolve().as_uri()}")
 
 
@@ -108,18 +112,22 @@ def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> 
 @switch("resume", about="Continue from the trials of an earlier run.")
 @click.option("--from-results", is_flag=True, help="Only write the page again, from tuning.json.")
 @on_cluster
-def tune(task: str, out: Path | None, resume: bool, from_results: bool, **options: Any) -> None:
+def tune(
+    task: str, out: Path | None, track: str | None, resume: bool, from_results: bool, **options: Any
+) -> None:
     """Tune TASK's pipelines, and compare the best with the defaults.
 
     The best parameters are searched on folds of the training rows.
     """
     from pipeline.benchmark.record.tuning_record import TUNING_FILE, load_tuning
     from pipeline.benchmark.report.tuning_page import render_tuning, tuning_lines
+    from pipeline.benchmark.track import tracking
     from pipeline.benchmark.tune import TunedBatch, publish_tuning
 
     folder = out or Path("reports") / f"{task}-tuning"
     if from_results:
-        render_tuning(load_tuning(folder / TUNING_FILE), folder)
+        with tracking(track, task, folder):
+            render_tuning(load_tuning(folder / TUNING_FILE), folder)
         echo(f"tuning: {(folder / 'index.html').resolve().as_uri()}")
         return
     names = "trials", "timeout", "folds", "prune", "cluster", "workers"
@@ -127,9 +135,10 @@ def tune(task: str, out: Path | None, resume: bool, from_results: bool, **option
     what, job, pipelines = prepare(task, **options)
     device, command = options["device"], sys.argv[1:]
     batch = TunedBatch(what, job, pipelines, device, command=command, **searched)
-    record = publish_tuning(batch, folder, echo, resume=resume)
-    for line in tuning_lines(record, folder):
-        echo(line)
+    with tracking(track, task, folder):
+        record = publish_tuning(batch, folder, echo, resume=resume)
+        for line in tuning_lines(record, folder):
+            echo(line)
     if record.protocol.interrupted:
         complain("interrupted; the finished searches are published")
         sys.exit(INTERRUPTED)
@@ -145,15 +154,16 @@ def gallery(out: Path) -> None:
 
 
 def _compare(
-    task: str, out: Path | None, *, repeats: int, sizes: list[float], price: Any, resume: bool,
-    pages: bool = False, **options: Any,
+    task: str, folder: Path, track: str | None, *, repeats: int, sizes: list[float], price: Any,
+    resume: bool, pages: bool = False, **options: Any,
 ) -> None:  # fmt: skip
     from pipeline.benchmark.compare import Comparison
     from pipeline.benchmark.publish import publish
+    from pipeline.benchmark.track import tracking
 
     what, job, pipelines = prepare(task, **options)
     comparison = Comparison(
         what, job, pipelines, options["device"], repeats, sizes=sizes, command=sys.argv[1:],
     )  # fmt: skip
-    folder = out or Path("reports") / task
-    publish(comparison, folder, pages=pages, resume=resume, price=price)
+    with tracking(track, task, folder):
+        publish(comparison, folder, pages=pages, resume=resume, price=price)

@@ -79,7 +79,7 @@ def commands() -> None:
     help="Save XGBoost's trees there during training, and continue from them.",
 )
 def run_(
-    task: str, out: Path | None, cluster: str | None, workers: int | None,
+    task: str, out: Path | None, track: str | None, cluster: str | None, workers: int | None,
     checkpoint: Path | None, **options: Any,
 ) -> None:  # fmt: skip
     """Train and evaluate each pipeline of TASK once.
@@ -88,6 +88,7 @@ def run_(
     """
     from pipeline.benchmark.judge.verdict import every_caution, in_terminal
     from pipeline.benchmark.single import PredictedBatch
+    from pipeline.benchmark.track import tracking
     from pipeline.distributed.cluster import optional_cluster
     from pipeline.system.atomic import publishing
     from pipeline.system.progress import progress
@@ -95,15 +96,16 @@ def run_(
     what, job, pipelines = prepare(task, **options)
     folder = out or Path("runs") / task
     batch = PredictedBatch(what, replace(job, checkpoint=checkpoint), pipelines, sys.argv[1:])
-    with (
-        publishing(folder) as draft,
-        optional_cluster(cluster, workers=workers),
-        progress(task, 2 * len(pipelines)) as line,
-    ):
-        record = batch.run(draft, line)
-    for line_ in in_terminal(every_caution(record), folder / "results.json"):
-        echo(line_)
-    echo(f"results: {folder}")
+    with tracking(track, task, folder):
+        with (
+            publishing(folder) as draft,
+            optional_cluster(cluster, workers=workers),
+            progress(task, 2 * len(pipelines)) as line,
+        ):
+            record = batch.run(draft, line)
+        for line_ in in_terminal(every_caution(record), folder / "results.json"):
+            echo(line_)
+        echo(f"results: {folder}")
 
 
 for _command in (compare, report_, tune, gallery):

@@ -108,6 +108,8 @@ common_options = several(
     click.option("--set", "changes", multiple=True, metavar="STEP__PARAM=VALUE",
                  help="Change a parameter of the pipelines; can be repeated."),
     generated,
+    click.option("--track", metavar="URI",
+                 help="Also log the results to this MLflow store, such as sqlite:///mlruns.db."),
 )  # fmt: skip
 """The options that `run`, `compare`, `report` and `tune` share."""
 _WHERE = "Cluster to run on: local, cuda or tcp://HOST:PORT."

@@ -30,7 +30,7 @@ LARGEST_TEXT: Final = 64 * 1024**2
 """Largest manifest or list of sums that is read, in bytes."""
 
 PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy", "skops")
-XGBOOSTS = ("xgboost", "xgboost-cpu", "xgboost-cu13")
+XGBOOSTS = ("xgboost", "xgboost-cpu", "xgboost-cu12")
 _SUM = re.compile(r"([0-9a-f]{64})  ([A-Za-z0-9][A-Za-z0-9._-]{0,199})")
 
 

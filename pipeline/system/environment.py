@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ from pipeline.system import devices, gpu, hardware
 
 PACKAGES = (
     "numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "xgboost", "xgboost-cpu",
-    "xgboost-cu13", "cudf-cu12", "cudf-cu13", "cuml-cu12", "cuml-cu13", "cupy-cuda12x",
+    "xgboost-cu12", "cudf-cu12", "cudf-cu13", "cuml-cu12", "cuml-cu13", "cupy-cuda12x",
     "cupy-cuda13x", "scikit-learn-intelex", "optuna", "polars", "skrub",
 )  # fmt: skip
 SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
@@ -69,7 +70,7 @@ def source(words: Sequence[str], module: str = "pipeline") -> Source:
     # What another measurement wrote just before is no change of the code.
     code = ("--untracked-files=no", "--", ":/", ":(top,exclude)docs/results")
     command = COMMAND if module == "pipeline" else f"{PYTHON} -m {module}"
-    command = f"{command} {shlex.join(words)}" if words else ""
+    command = without_password(f"{command} {shlex.join(words)}") if words else ""
     if INCLUDED.is_dir():  # the repository around it, if any, is another project's
         return Source(commit=f"of version {__version__}", dirty=False, command=command)
     return Source(
@@ -77,6 +78,15 @@ def source(words: Sequence[str], module: str = "pipeline") -> Source:
         dirty=bool(_git("status", "--porcelain", *code)),
         command=command,
     )
+
+
+def without_password(text: str) -> str:
+    """Return a text without the user and the password of a URI in it.
+
+    >>> without_password("--track https://me:secret@host:5000/")
+    '--track https://host:5000/'
+    """
+    return re.sub(r"(?<=://)[^/\s]*@", "", text)
 
 
 def _git(*arguments: str) -> str:

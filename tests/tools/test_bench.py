@@ -16,7 +16,7 @@ from pipeline.errors import PipelineError
 from tests.tools.bench_work import start
 from tools import docs
 from tools.bench import __main__ as command
-from tools.bench import programs, record, report
+from tools.bench import prediction, programs, record, report
 from tools.bench.__main__ import CLAIMS
 from tools.bench.record import Cell, Results, Run, Variant
 from tools.bench.runner import Ask, Claim, Side, measure, take_turns
@@ -246,6 +246,16 @@ def test_programs_are_counted_by_size(ours: dict[str, Any], summary: str, line: 
     text = programs.notes(results(side(programs.PLAIN), side(programs.OURS, **ours)))
     assert f"| 1,000 | {summary} |" in text
     assert line in text.splitlines()[-1]
+
+
+def test_predictions_over_http_are_shown_where_they_were_measured() -> None:
+    taken = {"http p50": 0.01, "http p99": 0.02, "process p50": 0.005, "process p99": 0.006}
+    plain, served = (
+        prediction.notes(results(cell("loaded", {"predict": [1.0]}, **values)))
+        for values in ({}, taken)
+    )
+    line = "- one: 10.00 (p99: 20.00) ms over HTTP, 5.00 (p99: 6.00) ms in process"
+    assert (plain, served.splitlines()[-1]) == ("", line)
 
 
 # Records and documents.

@@ -1,10 +1,24 @@
-"""Predictions of few rows by a saved model, beside scikit-learn's and the last step's alone."""
+"""Predictions of few rows by a saved model, beside scikit-learn's and the last step's alone.
+
+Where MLflow is installed, its server predicts one row as well.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
 import time
+import timeit
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any
+from urllib.request import Request, urlopen
 
 import joblib
 import numpy as np
@@ -13,7 +27,8 @@ from sklearn.pipeline import make_pipeline
 from xgboost import XGBClassifier
 
 import pipeline
-from pipeline import Accelerated
+from pipeline import Accelerated, optional
+from pipeline.serving import mlflow_flavor
 from tasks.flights import TASK
 from tools.bench import record, report
 from tools.bench.importance import NAMES, drawn
@@ -24,6 +39,9 @@ XGBOOST = "xgboost"
 CASES = (*NAMES, XGBOOST)
 LOADED, PLAIN, BARE = "loaded", "sklearn", "bare"
 PREDICT = "predict"
+REQUESTS = 500
+PATIENCE = 90
+"""Attempts, one a second, to reach the server while it starts."""
 LEAST = 2.0
 """Target for the speed of one row beside scikit-learn's."""
 MOST = 4.0
@@ -40,6 +58,9 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     rows: Any = pd.read_parquet(ask.home / "rows.parquet")[:n_rows]
     if variant == BARE:
         model, rows = model[-1], model[:-1].transform(rows)
+    values: Values = {}
+    if variant == LOADED and n_rows == 1 and optional.available("mlflow"):
+        values = _over_http(model, rows, folder / "mlflow")
 
     def turn() -> tuple[Run, Values]:
         seconds = []
@@ -48,9 +69,56 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
             model.predict_proba(rows)
             seconds.append(time.perf_counter() - begun)
         median = float(np.median(seconds))
-        return Run(seconds={PREDICT: median}, calls=len(seconds)), {}
+        return Run(seconds={PREDICT: median}, calls=len(seconds)), values
 
     return turn
+
+
+def _over_http(model: Accelerated, row: pd.DataFrame, folder: Path) -> Values:
+    """Return quantiles of the seconds that predictions of a row take, in process and served."""
+    mlflow_flavor.save_model(model, folder)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = f"-m mlflow models serve --env-manager local --host 127.0.0.1 --port {port} -m".split()
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    command, environ = [sys.executable, *words, str(folder)], os.environ | {"PATH": path}
+    records = row.astype(object).where(row.notna(), None).to_dict("records")
+    body = {"dataframe_records": records, "params": {"method": "predict_proba"}}
+    head = {"Content-Type": "application/json"}
+    asked = Request(f"http://127.0.0.1:{port}/invocations", json.dumps(body).encode(), head)
+    server = subprocess.Popen(
+        command, env=environ, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
+    )
+    try:
+        for _ in range(PATIENCE):
+            with suppress(OSError):
+                urlopen(asked, timeout=60).read()
+                break
+            time.sleep(1)
+        calls = {"http": lambda: urlopen(asked).read(), "process": lambda: model.predict_proba(row)}
+        values: Values = {}
+        for name, call in calls.items():
+            taken = timeit.repeat(call, number=1, repeat=REQUESTS)
+            values |= {f"{name} p{q}": float(np.percentile(taken, q)) for q in (50, 99)}
+        return values
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+def notes(results: record.Results) -> str:
+    """Return what a row takes through MLflow's server; empty where that was not measured."""
+    lines = []
+    for cell in results.cells:
+        ms = {name: f"{1e3 * (taken or 0):,.2f}" for name, taken in cell.values.items()}
+        if ms:
+            served, here = (
+                f"{ms[f'{side} p50']} (p99: {ms[f'{side} p99']})" for side in ("http", "process")
+            )
+            lines.append(f"- {cell.case}: {served} ms over HTTP, {here} ms in process")
+    about = f"One row, median of {REQUESTS} requests to MLflow's server, each on a new connection:"
+    return "\n".join([about, "", *lines]) if lines else ""
 
 
 def _made(name: str, seed: int) -> Any:
@@ -94,6 +162,7 @@ CLAIM = Claim(
         report.against("against scikit-learn", PREDICT, PLAIN),
         report.against("against the last step", PREDICT, BARE),
     ],
+    notes=notes,
     targets=[
         report.as_fast(PREDICT, LOADED, PLAIN, LEAST, [f"{name}, 1" for name in CASES]),
         report.as_fast(PREDICT, LOADED, BARE, 1 / MOST, [f"{XGBOOST}, 1"]),

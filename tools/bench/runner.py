@@ -89,7 +89,7 @@ class Claim:
         parts = [report.cells(results, self.columns, self.shown)] if self.columns else []
         parts += [self.notes(results)] if self.notes else []
         parts += [report.verdicts(results, self.targets)] if self.targets else []
-        return "\n\n".join([*parts, report.where(results)])
+        return "\n\n".join([*filter(None, parts), report.where(results)])
 
 
 class Side:

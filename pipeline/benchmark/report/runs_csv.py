@@ -22,7 +22,7 @@ def runs_csv(*every: Results) -> str:
     it.
     """
     table = pd.DataFrame(
-        _row(results, pipeline.name, variant.name)
+        values_of(results, pipeline.name, variant.name)
         for results in every
         for pipeline in results.pipelines
         for variant in results.variants
@@ -33,7 +33,8 @@ def runs_csv(*every: Results) -> str:
     return table.to_csv(index=False, lineterminator="\n")
 
 
-def _row(results: Results, pipeline: str, variant: str) -> dict[str, Any]:
+def values_of(results: Results, pipeline: str, variant: str) -> dict[str, Any]:
+    """Return a row by its columns; what was not measured is None."""
     cell, timed = results.cell(pipeline, variant), speed(results, pipeline, variant)
     ratio = timed.ratio if timed else None
     low, high = (ratio.interval if ratio else None) or (None, None)
