@@ -7,7 +7,6 @@ row, so no model can do better than one that knows the signal.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -45,7 +44,7 @@ _THURSDAY = 4  # of the day 0, 1970-01-01, counted from Sunday
 
 GROUP_ROWS, GROUP_CELLS = 131_072, 4_300_000
 """Most rows and most values of a row group: it is made in memory as a whole."""
-THREADS = min(8, len(os.sched_getaffinity(0)))
+THREADS = min(8, pa.cpu_count())
 """So many row groups are made at once."""
 
 

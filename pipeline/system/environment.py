@@ -10,6 +10,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import psutil
+
 from pipeline import __version__
 from pipeline.optional import COMMAND, INCLUDED, PYTHON, version
 from pipeline.records import Gpu, Machine, Source
@@ -88,4 +90,4 @@ def _git(*arguments: str) -> str:
 
 def load_average() -> float:
     """Return how many processes wanted a processor, averaged over the last minute."""
-    return os.getloadavg()[0]
+    return psutil.getloadavg()[0]
