@@ -118,10 +118,14 @@ def test_dask_s_pods_have_the_image_and_the_ports_agree() -> None:
     assert f"tcp://127.0.0.1:{ports['tcp-comm']} --workers {worker['replicas']}" in text
 
 
-@pytest.mark.parametrize("name", ["compose.yaml", "skypilot.yaml", "dask-kubernetes.yaml"])
+FILES = ("compose.yaml", "skypilot.yaml", "dask-kubernetes.yaml", "../docs/deploy.md")
+
+
+@pytest.mark.parametrize("name", FILES)
 def test_every_command_is_one(name: str) -> None:
     text = (DEPLOY / name).read_text().replace("\\\n", " ")
-    lines = re.findall(r"^#   gpu-pipeline (.*)|gpu-pipeline:cuda +(report .*)", text, re.MULTILINE)
+    form = r"^#   gpu-pipeline (.*)|gpu-pipeline:(?:cpu|cuda) +((?:run|report) .*)"
+    lines = re.findall(form, text, re.MULTILINE)
     assert lines
     for line in lines:
         parse(*shlex.split("".join(line)))
