@@ -68,7 +68,7 @@ def machine(pools: dict[str, str], load: float) -> Machine:
 
 def source(words: Sequence[str], module: str = "pipeline") -> Source:
     """Return the revision of the code, and the command of these words that makes the record."""
-    # What another measurement wrote just before is no change of the code.
+    # The results of a measurement just before are not a change of the code.
     code = ("--untracked-files=no", "--", ":/", ":(top,exclude)docs/results")
     command = COMMAND if module == "pipeline" else f"{PYTHON} -m {module}"
     command = f"{command} {shlex.join(words)}" if words else ""

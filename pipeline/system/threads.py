@@ -71,7 +71,7 @@ def alone() -> AbstractContextManager[None]:
 @cache
 def scipy_blas() -> ThreadpoolController:
     """Return SciPy's own BLAS, where it has one that NumPy does not use, as in their wheels."""
-    # The command line imports this module, and is to answer at once.
+    # The command line imports this module and must start quickly.
     import scipy.optimize
     from threadpoolctl import ThreadpoolController
 
@@ -136,9 +136,9 @@ def pieces() -> int:
 def each(function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
     """Call a function for each item, on all cores, and yield the results in order.
 
-    A result is let go once it was taken, and few wait for it: what is made is no longer than what
-    takes it can follow. Context variables reach the threads. Inside of `limit_threads` there are no
-    more than it says; inside of `alone`, this thread does it all.
+    Only a few results wait to be taken, and each is released when it was: a slow consumer slows the
+    threads down. Context variables reach the threads. `limit_threads` bounds their number; inside
+    `alone`, the calling thread does all the work.
 
     >>> list(each(abs, [-1, 2]))
     [1, 2]

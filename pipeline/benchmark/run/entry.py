@@ -1,4 +1,4 @@
-"""Where a worker's process begins: what replaces scikit-learn's classes must come before them.
+"""The start of a worker's process: replacements of scikit-learn's classes must be in place first.
 
 Only the standard library is imported here, and so this is a module of its own.
 """

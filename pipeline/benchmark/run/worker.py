@@ -1,4 +1,4 @@
-"""A process of its own for one variant, which runs its job whenever it is told to."""
+"""A separate process for one variant, which runs its job on request."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class WorkerProcess:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", code], stdin=subprocess.DEVNULL, **options
             )
-        with suppress(OSError):  # It is gone; the first run tells so.
+        with suppress(OSError):  # The process has ended; the first run reports it.
             self._channel.send_bytes(pickle.dumps((serve, job)))
 
     def __enter__(self) -> WorkerProcess:
@@ -188,7 +188,7 @@ def others_seconds() -> float:
     """Return the processor time that other processes have taken since the machine started.
 
     It is of the processors that this process may use; what a hypervisor gave to other machines
-    counts too. Processes that this one has started are no others.
+    counts too. Processes that this one started do not count.
     """
     own = psutil.Process()
     able = set(own.cpu_affinity()) if hasattr(own, "cpu_affinity") else None
@@ -204,7 +204,7 @@ def others_seconds() -> float:
 
 
 def peak_rss() -> int:
-    """Return the peak resident memory of this process in bytes; 0 where the system won't tell.
+    """Return the peak resident memory of this process in bytes; 0 outside Linux.
 
     Not `ru_maxrss`, which a child inherits from the process that started it.
     """
