@@ -140,15 +140,14 @@ def run(program: str, home: Path, windows: Path) -> str:
 def test_models_and_commands_need_nothing_that_only_posix_has(tmp_path: Path) -> None:
     windows, linux = tmp_path / "windows", tmp_path / "linux"
     for each in (windows, linux):
-        each.mkdir()
+        shutil.copytree(ROOT / "tasks", each / "tasks")  # where `new-task` writes
     (windows / "sitecustomize.py").write_text(WINDOWS)
-    shutil.copytree(ROOT / "tasks", tmp_path / "tasks")  # for `new-task`
-    run(PROBES, tmp_path, windows)
-    found = run(MODELS, tmp_path, windows)
+    run(PROBES, windows, windows)
+    found = run(MODELS, windows, windows)
     model, loaded, _, refused = found.splitlines()
     assert (model, refused) == (loaded, "locked")
     assert found == run(MODELS, linux, linux)
-    said = run(COMMANDS, tmp_path, windows)
+    said = run(COMMANDS, windows, windows)
     for word in ("results:", "report:", "predictions:", "task:", "logistic.model"):
         assert word in said
 

@@ -60,8 +60,8 @@ def describe_fault(error: BaseException) -> str:
     frames = [each for each in traceback.extract_tb(error.__traceback__) if _is_own(each)]
     places = [(each.filename, each.lineno, each.line) for each in frames]
     said = str(error).partition("Stack trace:")[0].rstrip()  # of XGBoost's library
-    missing = isinstance(error, ModuleNotFoundError) and error.name in EXTRAS
-    ways = [to_install(str(error.name))] if missing else []
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    ways = [to_install(missing)] if missing in EXTRAS else []
     said = "; ".join([said, *ways, *getattr(error, "__notes__", ())])
     if isinstance(error, SyntaxError) and error.lineno:
         places, said = [(error.filename or "", error.lineno, error.text)], error.msg
