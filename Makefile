@@ -138,6 +138,9 @@ COMPILE = uv pip compile --universal --generate-hashes --no-annotate --no-emit-i
 	--quiet --custom-compile-command 'make lock' $(ARGS)
 COMPILE_ALL = $(COMPILE) pyproject.toml --extra data --group dev
 LIKE_CUDA = -c <(sed -n "s/^\([^ ]*==[^ ]*\).*/\1 ; python_version >= '3.12'/p" requirements/cu13.txt)
+COMPILE_IMAGE = $(COMPILE) pyproject.toml --python-version 3.12 \
+	$(addprefix --extra ,cluster data explain tune)
+BESIDE_MLFLOW = --override <(printf '%s\n' 'pyarrow>=26' importlib-metadata)
 lock: ## Hold requirements/*.txt to pyproject.toml (needs uv); ARGS=--upgrade takes the newest of all
 	$(COMPILE) --python-version 3.11 --group build -o requirements/build.txt
 	$(COMPILE_ALL) --python-version 3.12 --extra cu13 -o requirements/cu13.txt
@@ -146,8 +149,11 @@ lock: ## Hold requirements/*.txt to pyproject.toml (needs uv); ARGS=--upgrade ta
 	for group in docs bench release tables; do $(COMPILE) --python-version 3.11 --group $$group \
 		$(LIKE_CUDA) -c requirements/cpu.txt $$([ $$group != release ] || echo -c requirements/docs.txt) \
 			-o requirements/$$group.txt; done
-	$(COMPILE) --python-version 3.11 --group mlflow -c requirements/cpu.txt \
-		--override <(printf '%s\n' 'pyarrow>=26' importlib-metadata) -o requirements/mlflow.txt
+	$(COMPILE) --python-version 3.11 --group mlflow -c requirements/cpu.txt $(BESIDE_MLFLOW) \
+		-o requirements/mlflow.txt
+	$(COMPILE_IMAGE) --extra cpu --extra serve -c requirements/cpu.txt -c requirements/mlflow.txt \
+		$(BESIDE_MLFLOW) -o requirements/image-cpu.txt
+	$(COMPILE_IMAGE) --extra cu13 -c requirements/cu13.txt -o requirements/image-cu13.txt
 release: setup-release ## Build the sdist and the wheel into dist, check them, install and try them
 	rm -rf dist
 	$(python) -m build --no-isolation --outdir dist .

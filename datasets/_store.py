@@ -6,21 +6,27 @@ damaged data is reported, never used and never replaced.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
 import shutil
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from ._download import Remote, collect, sha256
 from .errors import DataError, OutputError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 log = logging.getLogger("datasets")
 
@@ -154,17 +160,30 @@ def _locked(folder: Path) -> Iterator[None]:
         while True:
             # The system lets the lock go however this process ends.
             lock = stack.enter_context(name.open("ab"))
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not _lock(lock):
                 log.info("%s: waiting for another process that is writing it", folder.name)
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                while not _lock(lock):
+                    time.sleep(0.1)
+            if sys.platform == "win32":  # removes no open file: an empty one stays
+                break
             # Whoever held the lock before may have removed the file since it was opened here.
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(lock.fileno()), name.stat()):
+                    stack.callback(name.unlink, missing_ok=True)  # while the lock is still held
                     break
-        stack.callback(name.unlink, missing_ok=True)  # while the lock is still held
         yield
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Lock a file until it is closed; return whether no other process has it."""
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
 
 
 def _write_parquet(path: Path, tables: Iterable[Any]) -> int:

@@ -7,7 +7,6 @@ row, so no model can do better than one that knows the signal.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -44,9 +43,9 @@ _THURSDAY = 4  # of the day 0, 1970-01-01, counted from Sunday
 
 
 GROUP_ROWS, GROUP_CELLS = 131_072, 4_300_000
-"""Most rows and most values of a row group: it is made in memory as a whole."""
-THREADS = min(8, len(os.sched_getaffinity(0)))
-"""So many row groups are made at once."""
+"""Upper bounds of the rows and values of a row group, which is generated in memory."""
+THREADS = min(8, pa.cpu_count())
+"""Row groups that are generated at once."""
 
 
 def groups(recipe: Recipe) -> Iterator[pa.Table]:

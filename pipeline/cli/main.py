@@ -272,7 +272,9 @@ def _terminable() -> Iterator[None]:
 
     A signal that is ignored, as SIGHUP is under `nohup`, stays so.
     """
-    codes = {signal.SIGTERM: TERMINATED, signal.SIGHUP: HUNG_UP}
+    codes = {signal.SIGTERM: TERMINATED}
+    if sys.platform != "win32":
+        codes[signal.SIGHUP] = HUNG_UP
     before = {each: signal.getsignal(each) for each in codes}
 
     def stop(number: int, frame: Table) -> None:

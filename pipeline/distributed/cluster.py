@@ -246,15 +246,8 @@ def _start(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
         raise ConfigError(
             f"dask-cuda is not installed; {to_install('dask-cuda')} on a machine with a GPU"
         )
-    # A terminal sends Ctrl-C to all processes. It does not reach those that start here, now and
-    # later, as in the place of one that ended: they have the mask of the thread that starts them,
-    # which has that of this one.
-    resource_tracker.ensure_running()  # As it starts, it takes the block off the thread.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
+    with _without_interrupts():
         workers = make(**arguments)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def close() -> None:
         with suppress(TimeoutError):  # Workers that are slow to end are being killed.
@@ -262,6 +255,24 @@ def _start(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
 
     stack.callback(close)
     return Cluster(stack.enter_context(load("distributed.Client")(workers)), options, about)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Keep Ctrl-C, which a terminal sends to all processes, from those that start in the block.
+
+    Later ones too, as in the place of one that ended: they have the mask of the thread that starts
+    them, which has that of this one. Windows has no such masks.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    resource_tracker.ensure_running()  # As it starts, it takes the block off the thread.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _connect(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:

@@ -9,16 +9,23 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import hashlib
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from glob import escape
 from pathlib import Path
+from typing import IO
 
 from pipeline.errors import OutputError, OutputLocked, PipelineError
+from pipeline.system.libc import c_function
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 RECORDS = ("model.manifest.json", "record.json", "results.json", "tuning.json")
 """Files that make a folder known as results, which the next ones may replace."""
@@ -92,17 +99,27 @@ def locked(path: Path) -> Iterator[None]:
         while True:
             lock = stack.enter_context(name.open("w"))
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
+                _lock(lock)
+            except (BlockingIOError, PermissionError) as error:
                 raise OutputLocked(
                     f"{path}: another process is writing here; wait for it, or choose another path"
                 ) from error
+            if sys.platform == "win32":  # removes no open file: an empty one stays
+                break
             # Whoever held the lock before may have removed the file since it was opened here.
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(lock.fileno()), name.stat()):
+                    stack.callback(name.unlink, missing_ok=True)  # while the lock is still held
                     break
-        stack.callback(name.unlink, missing_ok=True)  # while the lock is still held
         yield
+
+
+def _lock(file: IO[str]) -> None:
+    """Lock a file until it is closed, however this process ends."""
+    if sys.platform == "win32":
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _check(folder: Path) -> None:
@@ -119,7 +136,10 @@ def _check(folder: Path) -> None:
 def flush(*paths: Path) -> None:
     """Make sure that files and folders are on the disk."""
     for path in paths:
-        handle = os.open(path, os.O_RDONLY)
+        folder = path.is_dir()
+        if folder and sys.platform == "win32":  # which opens no folder
+            continue
+        handle = os.open(path, os.O_RDONLY if folder else os.O_RDWR)
         try:
             os.fsync(handle)
         finally:
@@ -131,7 +151,7 @@ def _exchange(draft: Path, folder: Path) -> None:
     if not folder.exists():
         draft.rename(folder)
         return
-    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    renameat2 = c_function("renameat2")
     names = (os.fsencode(draft), os.fsencode(folder))
     if renameat2 and renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE) == 0:
         return

@@ -11,6 +11,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import psutil
+
 from pipeline import __version__
 from pipeline.optional import COMMAND, INCLUDED, PYTHON, version
 from pipeline.records import Gpu, Machine, Source
@@ -67,7 +69,7 @@ def machine(pools: dict[str, str], load: float) -> Machine:
 
 def source(words: Sequence[str], module: str = "pipeline") -> Source:
     """Return the revision of the code, and the command of these words that makes the record."""
-    # What another measurement wrote just before is no change of the code.
+    # The results of a measurement just before are not a change of the code.
     code = ("--untracked-files=no", "--", ":/", ":(top,exclude)docs/results")
     command = COMMAND if module == "pipeline" else f"{PYTHON} -m {module}"
     command = without_password(f"{command} {shlex.join(words)}") if words else ""
@@ -98,4 +100,4 @@ def _git(*arguments: str) -> str:
 
 def load_average() -> float:
     """Return how many processes wanted a processor, averaged over the last minute."""
-    return os.getloadavg()[0]
+    return psutil.getloadavg()[0]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import psutil
 
+from pipeline.system.threads import processors
+
 
 @dataclass(frozen=True)
 class Hardware:
@@ -52,7 +54,7 @@ def describe(root: Path = Path("/")) -> Hardware:
         system=" ".join([platform.system(), platform.release(), platform.machine()]),
         cpu=_cpu(root),
         cores_present=os.cpu_count() or 1,
-        cores=max(1, int(min(len(os.sched_getaffinity(0)), _cpu_quota(root)))),
+        cores=max(1, int(min(processors(), _cpu_quota(root)))),
         memory_bytes=min([memory.total, *(limit for limit, _ in limits)]),
         memory_free_bytes=min(
             [memory.available, *(max(0, limit - used) for limit, used in limits)]
@@ -105,6 +107,6 @@ def _control_groups(root: Path, controller: str) -> Iterator[Path]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text()
+        return path.read_text("utf-8")
     except OSError:
         return ""

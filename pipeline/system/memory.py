@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import re
 
 from pipeline.errors import OutOfMemory, PipelineError
+from pipeline.system.libc import c_function
 
 _SAYS = re.compile(
     r"bad_?m?alloc|out.of.memory|cudaErrorMemoryAllocation"
@@ -45,8 +45,7 @@ def give_back() -> None:
     What is kept counts against a limit of the process, and only the C library can use it again.
     """
     gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
+    if trim := c_function("malloc_trim"):
         trim(0)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,8 @@ from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
+
+from pipeline.system.libc import c_function
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -34,9 +37,17 @@ def keep_freed_memory() -> None:
     do not, nor does it where a `MALLOC_…` variable is set, as in Dask's workers. The process holds
     somewhat more memory after that.
     """
-    library = ctypes.CDLL(None)
-    library.malloc.restype = ctypes.c_void_p
-    library.free(ctypes.c_void_p(library.malloc(ctypes.c_size_t(31 * 2**20))))
+    malloc, free = c_function("malloc"), c_function("free")
+    if malloc and free:
+        malloc.restype = ctypes.c_void_p
+        free(ctypes.c_void_p(malloc(ctypes.c_size_t(31 * 2**20))))
+
+
+def processors() -> int:
+    """Return how many processors this process may use; all where the system has no affinity."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 _most: ContextVar[float] = ContextVar("most", default=float("inf"))
@@ -60,7 +71,7 @@ def alone() -> AbstractContextManager[None]:
 @cache
 def scipy_blas() -> ThreadpoolController:
     """Return SciPy's own BLAS, where it has one that NumPy does not use, as in their wheels."""
-    # The command line imports this module, and is to answer at once.
+    # The command line imports this module and must start quickly.
     import scipy.optimize
     from threadpoolctl import ThreadpoolController
 
@@ -125,14 +136,14 @@ def pieces() -> int:
 def each(function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
     """Call a function for each item, on all cores, and yield the results in order.
 
-    A result is let go once it was taken, and few wait for it: what is made is no longer than what
-    takes it can follow. Context variables reach the threads. Inside of `limit_threads` there are no
-    more than it says; inside of `alone`, this thread does it all.
+    Only a few results wait to be taken, and each is released when it was: a slow consumer slows the
+    threads down. Context variables reach the threads. `limit_threads` bounds their number; inside
+    `alone`, the calling thread does all the work.
 
     >>> list(each(abs, [-1, 2]))
     [1, 2]
     """
-    n_threads = int(min(_most.get(), len(os.sched_getaffinity(0))))
+    n_threads = int(min(_most.get(), processors()))
     if len(items) < 2 or _most.get() <= 1:
         yield from map(function, items)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -64,7 +65,7 @@ def train_from_disk(
 @contextmanager
 def _plain_path(folder: str) -> Iterator[str]:
     """Yield a path of a folder in ASCII letters: XGBoost opens no other one for its bins."""
-    if folder.isascii():
+    if folder.isascii() or sys.platform != "linux":
         yield folder
         return
     opened = os.open(folder, os.O_RDONLY)

@@ -1,20 +1,25 @@
-"""Where a worker's process begins: what replaces scikit-learn's classes must come before them.
+"""The start of a worker's process: replacements of scikit-learn's classes must be in place first.
 
 Only the standard library is imported here, and so this is a module of its own.
 """
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import os
 import pickle
 import signal
-from multiprocessing.connection import Connection
+import sys
+
+from pipeline.system.libc import c_function
 
 PATCHES = {"intelex": ("sklearnex", "patch_sklearn"), "accel": ("cuml.accel", "install")}
 """Variant -> module and function that put other classes in the place of scikit-learn's."""
 _PARENT_DEATH_SIGNAL = 1
+if sys.platform == "win32":
+    from multiprocessing.connection import PipeConnection as Channel
+else:
+    from multiprocessing.connection import Connection as Channel
 
 
 def enter(variant: str, descriptor: int, parent: int) -> None:
@@ -29,12 +34,11 @@ def enter(variant: str, descriptor: int, parent: int) -> None:
     parent : int
         The process that started this one, and ends it with its own end.
     """
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if prctl is not None:
-        prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != parent:
-        raise SystemExit
-    channel = Connection(descriptor)
+    if sys.platform == "linux":
+        c_function("prctl")(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        if os.getppid() != parent:
+            raise SystemExit
+    channel = Channel(descriptor)
     failed = patch(variant)
     try:
         payload = channel.recv_bytes()

@@ -1,4 +1,4 @@
-"""A process of its own for one variant, which runs its job whenever it is told to."""
+"""A separate process for one variant, which runs its job on request."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from pipeline.system.threads import keep_freed_memory
 from pipeline.task import task
 from pipeline.task.faults import describe_fault
 from pipeline.task.task import ON_GPU, Job, Task
+from pipeline.typing import Params
 
 
 class WorkerFailed(Exception):
@@ -54,7 +55,8 @@ class WorkerProcess:
     """A process that runs one job again and again.
 
     It is a new Python, not a fork, and imports nothing of the script that starts it. It has a
-    session of its own, so that Ctrl-C does not reach it: the parent ends its workers itself.
+    session of its own (on Windows, a process group), so that Ctrl-C does not reach it: the parent
+    ends its workers itself. Only a session ends with what the worker started.
 
     Parameters
     ----------
@@ -73,13 +75,15 @@ class WorkerProcess:
             f"from pipeline.benchmark.run.entry import enter; enter{begin!r}"
         )
         with other:
+            options: Params = {"pass_fds": [other.fileno()], "start_new_session": True}
+            if sys.platform == "win32":
+                os.set_handle_inheritable(other.fileno(), True)
+                group = subprocess.CREATE_NEW_PROCESS_GROUP
+                options = {"close_fds": False, "creationflags": group}
             self._process = subprocess.Popen(
-                [sys.executable, "-c", code],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[other.fileno()],
-                start_new_session=True,
+                [sys.executable, "-c", code], stdin=subprocess.DEVNULL, **options
             )
-        with suppress(OSError):  # It is gone; the first run tells so.
+        with suppress(OSError):  # The process has ended; the first run reports it.
             self._channel.send_bytes(pickle.dumps((serve, job)))
 
     def __enter__(self) -> WorkerProcess:
@@ -118,16 +122,20 @@ class WorkerProcess:
         if self._process.returncode is None:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=patience)
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            if sys.platform == "win32":
+                self._process.kill()
+            else:
+                with suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
         return self._process.wait()
 
 
 def _cause(exit_code: int) -> str:
-    if exit_code == -signal.SIGKILL:
+    name = signal.Signals(-exit_code).name if exit_code < 0 else ""
+    if name == "SIGKILL":
         return "the process was killed (SIGKILL), most likely for lack of memory"
-    if exit_code < 0:
-        return f"the process was ended by {signal.Signals(-exit_code).name}"
+    if name:
+        return f"the process was ended by {name}"
     return f"the process ended with exit code {exit_code}"
 
 
@@ -180,7 +188,7 @@ def others_seconds() -> float:
     """Return the processor time that other processes have taken since the machine started.
 
     It is of the processors that this process may use; what a hypervisor gave to other machines
-    counts too. Processes that this one has started are no others.
+    counts too. Processes that this one started do not count.
     """
     own = psutil.Process()
     able = set(own.cpu_affinity()) if hasattr(own, "cpu_affinity") else None
@@ -196,12 +204,12 @@ def others_seconds() -> float:
 
 
 def peak_rss() -> int:
-    """Return the peak resident memory of this process in bytes; 0 where the system won't tell.
+    """Return the peak resident memory of this process in bytes; 0 outside Linux.
 
     Not `ru_maxrss`, which a child inherits from the process that started it.
     """
     try:
-        lines = Path("/proc/self/status").read_text().splitlines()
+        lines = Path("/proc/self/status").read_text("utf-8").splitlines()
     except OSError:
         return 0
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")), 0)
