@@ -29,9 +29,9 @@ EXTRAS = {
     "optuna": "tune",
     "pooch": "data",
     "shap": "explain",
-    "xgboost": "cpu",
+    "xgboost": "",
 }
-"""Package -> the extra of this project that installs it."""
+"""Package -> the extra of this project that installs it; empty if that depends on the machine."""
 TARGETS = {"mlflow": "setup-mlflow"}
 """Package -> the target of `make` that installs it, where `make setup` does not."""
 
@@ -65,8 +65,8 @@ def why_not_here(error: Exception) -> str:
         raise error
     way = f"run `make setup`, then use `{PYTHON}`"
     if not IN_REPOSITORY:
-        wanted = f"'{DISTRIBUTION}[{EXTRAS[name]}]'" if name in EXTRAS else name
-        way = f"install it with `{sys.executable} -m pip install {wanted}`"
+        way = f"install it with `{sys.executable} -m pip install {name}`"
+        way = to_install(name) if name in EXTRAS else way
     return f"{sys.executable} has no package {name}; {way}"
 
 

@@ -10,7 +10,7 @@ what ran where, and converts the fitted model back to plain scikit-learn.
 # A table with numbers, text and missing values
 # ---------------------------------------------
 # The rows are generated: parcels that arrive late more often over long distances and with one of
-# the carriers. A tenth of the weights is missing.
+# the carriers. A tenth of the weights are missing.
 import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_transformer

@@ -2,8 +2,8 @@
 What each column adds to a prediction
 =====================================
 
-``contributions`` splits each prediction into one number for each column of the table, also behind
-one-hot codes. ``importance`` shows how much a score depends on each column.
+``contributions`` splits each prediction into one number for each column of the table, even for
+one-hot encoded columns. ``importance`` shows how much a score depends on each column.
 """
 
 # %%

@@ -47,6 +47,7 @@ from pipeline.compile import source_code
 from pipeline.distributed.cluster import optional_cluster
 from pipeline.errors import ConfigError
 from pipeline.model.accelerated import Accelerated
+from pipeline.optional import available
 from pipeline.system import environment
 from pipeline.system.atomic import publishing
 from pipeline.system.progress import Say
@@ -175,6 +176,8 @@ class TunedBatch:
         try:
             space = Space.of(space_of(self.task, name), self._accelerated(name))
         except ConfigError as error:
+            if not available("optuna"):
+                raise
             way = f"spaces={{{name!r}: {{'step__parameter': [1, 10, 100]}}}}"
             raise ConfigError(
                 f"{where} has no space to search: {error}; add {way} to the task in "

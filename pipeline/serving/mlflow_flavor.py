@@ -40,7 +40,7 @@ _KINDS: Final[Mapping[str, tuple[Any, tuple[type, ...]]]] = {
     "duration": ("01:30:00", (str, timedelta)),
 }
 """Kind of a column -> an example, and the types of its values in JSON and in frames."""
-_OFFSET: Final = re.compile(r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$")
+_OFFSET: Final = re.compile(r"[T ].*([Zz]|[+-]\d\d(:?\d\d)?)$")
 
 
 def save_model(model: Accelerated | str | Path, path: str | Path, mlflow_model: Any = None) -> None:
@@ -56,8 +56,15 @@ def save_model(model: Accelerated | str | Path, path: str | Path, mlflow_model: 
         MLflow's description of the model.
     """
     models, folder = optional.load("mlflow.models"), Path(path)
-    described = mlflow_model or models.Model()
     folder.mkdir(parents=True)
+    try:
+        _write(model, folder, mlflow_model or models.Model())
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _write(model: Accelerated | str | Path, folder: Path, described: Any) -> None:
     if isinstance(model, Accelerated):
         save(model, folder / DATA)
     else:
@@ -71,7 +78,7 @@ def save_model(model: Accelerated | str | Path, path: str | Path, mlflow_model: 
     options = {"python_env": "python_env.yaml", "model_config": {"device": "auto"}}
     optional.load("mlflow.pyfunc").add_to_model(described, __name__, data=DATA, **options)
     described.add_flavor("gpu_tabular_pipeline", version=__version__, data=DATA)
-    described.save(folder / models.model.MLMODEL_FILE_NAME)
+    described.save(folder / "MLmodel")
 
 
 def log_model(model: Accelerated | str | Path, name: str, **options: Any) -> Any:
@@ -200,14 +207,17 @@ def typed(values: pd.Series, kind: str, zone: str | None = None) -> pd.Series:
     pipeline.errors.DataError: column 'distance' holds '6', but the model was fitted on numbers; \
 pass values such as 0.0, or null
     """
-    if kind == "other" or not (values.dtype == object or isinstance(values.dtype, pd.StringDtype)):
+    mixed = values.dtype == object or isinstance(values.dtype, pd.StringDtype)
+    if kind == "other" or not (mixed or kind == "boolean"):
         return values
     known, instead = values.dropna(), f"pass values such as {_example(kind, zone)!r}, or null"
     for value in known:
         text = value if isinstance(value, str) else ""
         bare = kind == "duration" and text and ":" not in text  # pandas would read nanoseconds
+        vague = kind == "date" and isinstance(value, str) and not text[:4].isdecimal()  # "now"
+        odd = kind == "boolean" and value not in (0, 1)
         naive = zone and not (_OFFSET.search(text) or getattr(value, "tzinfo", None))
-        if bare or naive or not isinstance(value, _KINDS[kind][1]):
+        if bare or vague or odd or naive or not isinstance(value, _KINDS[kind][1]):
             held = f"holds {value!r}, but the model was fitted on {kind}s"
             raise DataError(f"column {values.name!r} {held}; {instead}")
     if kind == "text":

@@ -83,12 +83,12 @@ def source(words: Sequence[str], module: str = "pipeline") -> Source:
 
 
 def without_password(text: str) -> str:
-    """Return a text without the user and the password of a URI in it.
+    """Return a text without the user, the password and the query of a URI in it.
 
-    >>> without_password("--track https://me:secret@host:5000/")
+    >>> without_password("--track https://me:secret@host:5000/?password=secret")
     '--track https://host:5000/'
     """
-    return re.sub(r"(?<=://)[^/\s]*@", "", text)
+    return re.sub(r"(?<=://)[^/\s]*@|(?<=\S://)(\S*?)\?\S*", r"\1", text)
 
 
 def _git(*arguments: str) -> str:

@@ -320,7 +320,7 @@ def load(name: str) -> Task:
     """
     if not FOLDER.is_dir() and not TASKS.is_dir():
         raise ConfigError("the folder `tasks` is missing; run from the root of the repository")
-    pick(name, task_names(), "task")
+    pick(name, task_names(), "task" if FOLDER.is_dir() else "task (no folder `tasks` here)")
     where = f"{FOLDER / name}.py"
     with blamed_on(f"the task {name!r} cannot be loaded"):
         found = getattr(task_module(name), "TASK", None)

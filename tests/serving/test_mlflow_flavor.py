@@ -26,10 +26,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 import pipeline
 from pipeline import Accelerated, CalendarFeatures
+from pipeline.errors import ConfigError
 from pipeline.serving import mlflow_flavor
 from pipeline.serving.manifest import versions
 from tasks.flights import TASK
@@ -186,7 +187,8 @@ def test_an_unseen_category_and_an_unused_column_predict_as_the_batch(
 BAD = [
     ("distance", "12"), ("distance", [1]), ("seats", "x"), ("full", "no"), ("carrier", 5),
     ("carrier", True), ("origin", 5), ("day", 5), ("day", "soon"), ("day", "2026-01-31T00:00:00Z"),
-    ("zoned", "2026-01-31T00:00:00"),
+    ("zoned", "2026-01-31T00:00:00"), ("day", "now"), ("day", "today"), ("day", ""), ("day", "NaT"),
+    ("full", 5), ("full", 0.5),
 ]  # fmt: skip
 
 
@@ -211,6 +213,13 @@ def test_other_bad_requests_are_the_clients_errors(served: Any, X: pd.DataFrame)
     with pytest.raises(MlflowException, match=r"missing inputs \['seats'\]") as caught:
         ask(served, dataframe_records=rows)
     assert caught.value.get_http_status_code() == 400
+
+
+def test_a_model_that_cannot_be_saved_leaves_no_folder(tmp_path: Path) -> None:
+    steps = FunctionTransformer(lambda rows: rows)
+    with pytest.raises(ConfigError):
+        mlflow_flavor.save_model(Accelerated(steps, device="cpu").fit([[1.0]]), tmp_path / "late")
+    assert not (tmp_path / "late").exists()
 
 
 def test_the_folder_has_no_pickle_and_no_training_row(saved: Path) -> None:

@@ -325,6 +325,16 @@ def test_a_task_that_is_there_is_never_written_over(workspace) -> None:
     assert (workspace / "tasks" / "flights.py").read_text() == "# mine"
 
 
+@pytest.mark.parametrize("there", ["included/digits.py", "data/digits/manifest.json"])
+def test_the_name_of_an_included_task_is_never_taken(workspace, there, monkeypatch) -> None:
+    monkeypatch.setattr(new_task, "TASKS", workspace / "included")
+    (workspace / there).parent.mkdir(parents=True)
+    (workspace / there).touch()
+    houses().to_csv(workspace / "digits.csv", index=False)
+    with pytest.raises(ConfigError, match="digits.* already exists; choose another --name$"):
+        create(workspace, "price", "digits.csv", force=True)
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
 def test_a_table_of_a_script_is_kept(workspace, library) -> None:
     import polars

@@ -29,7 +29,7 @@ from pipeline.optional import COMMAND
 from pipeline.system import atomic
 from pipeline.task.cautions.caution import line
 from pipeline.task.cautions.examine import of_table
-from pipeline.task.included import FOLDER
+from pipeline.task.included import FOLDER, TASKS
 from pipeline.task.own.own_program import write_program
 from pipeline.task.own.own_table import FOLDS, SPLITS, OwnTable, cut_of, to_store
 from pipeline.task.own.own_target import FEWEST, Class, Target, choose_positive, read_target
@@ -261,9 +261,10 @@ def _check_free(name: str, home: Path, choices: Choices) -> None:
         raise ConfigError(f"--name {name}: write it as {_identifier(name)}")
     if not FOLDER.is_dir():
         raise ConfigError("the folder `tasks` is missing; run from the root of the repository")
-    task = FOLDER / f"{name}.py"
-    there = next((path for path in (task, home / name) if path.exists()), None)
+    task, included = FOLDER / f"{name}.py", TASKS / f"{name}.py"
+    there = next((path for path in (task, included, home / name) if path.exists()), None)
     made_so = not task.exists() or "OwnTable(" in task.read_text()
+    made_so &= not included.exists() and not (home / name / "manifest.json").exists()
     if there and not (choices.force and made_so):
         way = ", or use --force to overwrite it" if made_so else ""
         raise ConfigError(f"{there} already exists; choose another --name{way}")
