@@ -88,7 +88,7 @@ def without_password(text: str) -> str:
     >>> without_password("--track https://me:secret@host:5000/?password=secret")
     '--track https://host:5000/'
     """
-    return re.sub(r"(?<=://)[^/\s]*@|(?<=\S://)(\S*?)\?\S*", r"\1", text)
+    return re.sub(r"(://)(?:[^/\s]*@)?([^?\s]*)(?:\?\S*)?", r"\1\2", text)
 
 
 def _git(*arguments: str) -> str:
