@@ -6,7 +6,9 @@ from pipeline.optional import why_not_here
 
 
 def main() -> None:
-    """Run a command."""
+    """Run a command. The tasks of the working directory can be imported, as with ``python -m``."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")
     try:
         from pipeline.cli.main import main as run
     except (ImportError, SyntaxError) as error:

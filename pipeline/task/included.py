@@ -38,9 +38,14 @@ def task_module(name: str) -> ModuleType:
     """
     if (TASKS / f"{name}.py").is_file() and not (FOLDER / f"{name}.py").is_file():
         return import_module(f"pipeline.included.tasks.{name}")
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # as ``python -m`` does, also for the workers
-    paths = [Path(path).resolve() for path in import_module("tasks").__path__]
+    try:
+        package = import_module("tasks")
+    except ModuleNotFoundError as error:
+        if error.name != "tasks" or not FOLDER.is_dir():
+            raise
+        sys.path.insert(0, str(Path.cwd()))  # a script elsewhere; workers get the same path
+        package = import_module("tasks")
+    paths = [Path(path).resolve() for path in package.__path__]
     if FOLDER.resolve() not in paths:
         way = f"create an empty {FOLDER}/__init__.py, or run from there"
         raise ConfigError(f"Python finds the package `tasks` in {paths[0]}, not here; {way}")
