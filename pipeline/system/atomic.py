@@ -136,10 +136,9 @@ def _check(folder: Path) -> None:
 def flush(*paths: Path) -> None:
     """Make sure that files and folders are on the disk."""
     for path in paths:
-        folder = path.is_dir()
-        if folder and sys.platform == "win32":  # which opens no folder
+        if sys.platform == "win32" and path.is_dir():  # which opens no folder
             continue
-        handle = os.open(path, os.O_RDONLY if folder else os.O_RDWR)
+        handle = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
