@@ -27,6 +27,8 @@ __all__ = sorted(_HOME)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
+    if name == "accel":
+        return import_module("pipeline.accel")
     if name in _HOME:
         try:
             return getattr(import_module(_HOME[name]), name)
@@ -35,6 +37,16 @@ def __getattr__(name: str) -> Any:
 
             raise ModuleNotFoundError(why_not_here(error), name=error.name) from None
     raise AttributeError(f"module 'pipeline' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Accelerate a notebook: called by ``%load_ext pipeline``."""
+    import_module("pipeline.cli.magics").load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """End that: called by ``%unload_ext pipeline``."""
+    import_module("pipeline.accel").uninstall()
 
 
 def __dir__() -> list[str]:

@@ -12,8 +12,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LINE = (
-    "cli → benchmark → task → serving → tuning → model → compile → backends → twins → blocks → "
-    "files → table → distributed → system → {records, optional, trace, typing} → {errors, notebook}"
+    "cli → accel → benchmark → task → serving → tuning → model → compile → backends → twins → "
+    "blocks → files → table → distributed → system → {records, optional, trace, typing} → "
+    "{errors, notebook}"
 )
 PACKAGES = [set(part.strip(" {}").split(", ")) for part in LINE.split("→")]
 """From the left to the right; what is in braces stands side by side."""

@@ -24,6 +24,7 @@ from pipeline import __version__
 from pipeline.cli.benchmark import compare, gallery, report_, tune
 from pipeline.cli.options import (
     INTERRUPTED,
+    accel_options,
     common_options,
     complain,
     data_home,
@@ -256,6 +257,30 @@ def explain_(task: str, device: str, pipelines: str, json: bool) -> None:
         echo(dumps({name: each.to_dict() for name, each in explained.items()}, indent=2))
     else:
         echo("\n".join(f"{name}\n{each}\n" for name, each in explained.items()))
+
+
+@commands.command(context_settings={"allow_interspersed_args": False})
+@click.option("-m", "as_module", is_flag=True, help="SCRIPT is the name of a module.")
+@accel_options
+@click.option("--report", type=path, help="Also write what ran where to FILE.html or FILE.json.")
+@click.option(
+    "--traceback",
+    "frames",
+    default="short",
+    show_default=True,
+    type=click.Choice(["short", "full"]),
+    help="full shows the frames of this package.",
+)
+@click.argument("script")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
+def accel(script: str, args: tuple[str, ...], frames: str, **options: Any) -> None:
+    """Run a scikit-learn SCRIPT unchanged, accelerated where that pays.
+
+    In the end, a table shows what became of each call.
+    """
+    from pipeline.accel.script import run
+
+    sys.exit(run(script, args, full_traceback=frames == "full", **options))
 
 
 @commands.command()

@@ -1,0 +1,246 @@
+"""A scikit-learn object that a model has fitted: it gets the fitted attributes when one is read."""
+
+from __future__ import annotations
+
+import weakref
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from pipeline.typing import Estimator
+
+SETTINGS = ("_metadata_request", "_sklearn_output_config", "_skl_callbacks", "_parent_callback_ctx")
+SUMMED_BYTES = 1 << 20
+"""Up to this size, a write to an array is noticed; larger ones are read-only."""
+_LONG = 1000
+"""Containers of more items are data."""
+_STATES: weakref.WeakSet[State] = weakref.WeakSet()
+_EARLY = ("n_features_in_", "feature_names_in_", "classes_")
+
+
+class State:
+    """What a model has learned, for the objects that scikit-learn would have fitted in place.
+
+    Parameters
+    ----------
+    model : Accelerated
+    root : estimator
+        The user's own.
+    """
+
+    def __init__(self, model: Any, root: BaseEstimator) -> None:
+        self.model, self.root = model, weakref.ref(root)
+        self.parts = [weakref.ref(part) for part in parts_of(root)]
+        self.lifted = False
+        self.beside: Any = None
+        """The same estimator fitted by plain scikit-learn, to verify predictions."""
+        self._seen: list[tuple[Any, dict[str, Any]]] = []
+        _STATES.add(self)
+
+    def look(self) -> None:
+        """Remember what the objects hold, which the model agrees with."""
+        waiting = [part for ref in self.parts if (part := ref()) is not None]
+        self._seen, known = [], set()
+        for part in waiting:  # which grows meanwhile
+            if id(part) not in known:
+                known.add(id(part))
+                own = vars_of(part)
+                self._seen.append((weakref.ref(part), {n: _mark(v) for n, v in own.items()}))
+                waiting += [each for value in own.values() for each in _estimators_in(value)]
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether the objects hold what they held, so that the model may speak for them."""
+        for ref, marks in self._seen:
+            part = ref()
+            now = {} if part is None else vars_of(part)
+            if now.keys() != marks.keys() or not all(_is(marks[n], v) for n, v in now.items()):
+                return False
+        return True
+
+    def lift(self) -> None:
+        """Give the objects the fitted attributes that plain scikit-learn would have set."""
+        if self.lifted:
+            return
+        self.lifted = True
+        agrees = self.unchanged
+        for ref, plain in zip(self.parts, parts_of(self.model.lift()), strict=True):
+            if (part := ref()) is not None:
+                own = vars_of(part)
+                for name, value in fitted_of(plain).items():
+                    if name not in own:
+                        dict.__setitem__(vars(part), name, _guarded(value))
+        if agrees:
+            self.look()
+
+
+class Adopted(dict):  # type: ignore[type-arg]
+    """The `__dict__` of such an object: Python code that reads it lifts first.
+
+    CPython's look-up of attributes does not come here; those that are missing reach `__getattr__`.
+    """
+
+    state: State
+
+    def __reduce__(self) -> Any:
+        """Return a plain dictionary."""
+        self.state.lift()
+        return dict, ({**vars_of_dict(self)},)
+
+
+def _reads(name: str) -> Any:
+    plain = getattr(dict, name)
+
+    def method(self: Adopted, *args: Any) -> Any:
+        self.state.lift()
+        return plain(self, *args)
+
+    return method
+
+
+for _name in (
+    *("__contains__", "__eq__", "__getitem__", "__iter__", "__len__", "__ne__", "__or__"),
+    *("__repr__", "copy", "get", "items", "keys", "values"),
+):
+    setattr(Adopted, _name, _reads(_name))
+
+
+def vars_of(part: Estimator) -> dict[str, Any]:
+    """Return a copy of what an object holds, without lifting."""
+    return vars_of_dict(part.__dict__)
+
+
+def vars_of_dict(own: dict[str, Any]) -> dict[str, Any]:
+    """Return a plain copy of a `__dict__`, without lifting."""
+    return dict(dict.items(own))
+
+
+def fitted_of(part: Estimator) -> dict[str, Any]:
+    """Return the attributes that a fit has set."""
+    settings = {*part._get_param_names(), *SETTINGS} if hasattr(part, "_get_param_names") else ()
+    return {name: value for name, value in vars_of(part).items() if name not in settings}
+
+
+def parts_of(estimator: Estimator) -> Iterator[BaseEstimator]:
+    """Yield the objects that scikit-learn fits in place when it fits one."""
+    yield estimator
+    held = {"Pipeline": "steps", "FeatureUnion": "transformer_list"}.get(type(estimator).__name__)
+    for _, part in getattr(estimator, held) if held else ():
+        if isinstance(part, BaseEstimator):
+            yield from parts_of(part)
+
+
+def state_of(estimator: Estimator) -> State | None:
+    """Return the state of an object that a model has fitted."""
+    own = estimator.__dict__
+    return own.state if type(own) is Adopted else None
+
+
+def adopt(root: BaseEstimator, model: Any) -> State:
+    """Have an object, and the steps of a pipeline, hold what a model has learned.
+
+    Parameters
+    ----------
+    root : estimator
+    model : Accelerated
+        Fitted.
+    """
+    state = State(model, root)
+    for part, fresh in zip(parts_of(root), parts_of(model.estimator), strict=True):
+        kept = {
+            name: value
+            for name, value in vars_of(part).items()
+            if name in vars(fresh) or not (name.startswith("_") or name.endswith("_"))
+        }
+        part.__dict__ = own = Adopted(kept)
+        own.state = state
+    for name in _EARLY:
+        if name in vars(model) and not hasattr(type(root), name):
+            dict.__setitem__(root.__dict__, name, vars(model)[name])
+    state.look()
+    if type(root).__module__.startswith("xgboost"):  # which reads attributes of its class
+        state.lift()
+    return state
+
+
+def settle_all() -> None:
+    """Let all objects be plain scikit-learn's from now on."""
+    for state in list(_STATES):
+        if (root := state.root()) is not None and state_of(root) is state:
+            settle(root)
+        state.lift()  # there may be a step whose pipeline is gone
+
+
+def release(estimator: Estimator) -> State | None:
+    """Let an object be plain scikit-learn's from now on, without lifting; return its state."""
+    state = state_of(estimator)
+    if state is not None:
+        for ref in state.parts:
+            part = ref()
+            if part is not None and state_of(part) is state:
+                part.__dict__ = vars_of(part)
+    return state
+
+
+def settle(estimator: Estimator) -> None:
+    """Let an object be plain scikit-learn's from now on, fitted."""
+    if (state := release(estimator)) is not None:
+        state.lift()
+
+
+def _guarded(value: Any) -> Any:
+    """Return a value; a view to read alone of a large array."""
+    if type(value) is not np.ndarray or value.nbytes <= SUMMED_BYTES:
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+class _Sum:
+    """An array, and a checksum of its bytes."""
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.crc = array, _crc(array)
+
+
+def _crc(array: Any) -> int:
+    own = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    return zlib.crc32(own.data.cast("B")) if own.size else 0
+
+
+def _mark(value: Any) -> Any:
+    """Return what tells whether a value is changed, and holds no estimator."""
+    if isinstance(value, BaseEstimator):
+        return weakref.ref(value)
+    if type(value) in (list, tuple) and len(value) <= _LONG:
+        return type(value)(map(_mark, value))
+    if type(value) is dict and len(value) <= _LONG:
+        return {key: _mark(each) for key, each in value.items()}
+    numbers = type(value) is np.ndarray and value.dtype.kind in "biufc"
+    return _Sum(value) if numbers and value.nbytes <= SUMMED_BYTES else value
+
+
+def _is(mark: Any, value: Any) -> bool:
+    if isinstance(mark, weakref.ref):
+        return mark() is value
+    if isinstance(mark, _Sum):
+        return mark.array is value and mark.crc == _crc(value)
+    if type(mark) in (list, tuple) and mark is not value:
+        same = type(value) is type(mark) and len(mark) == len(value)
+        return same and all(map(_is, mark, value))
+    if type(mark) is dict and mark is not value:
+        same = type(value) is dict and mark.keys() == value.keys()
+        return same and all(_is(each, value[key]) for key, each in mark.items())
+    return mark is value
+
+
+def _estimators_in(value: Any) -> Iterator[BaseEstimator]:
+    if isinstance(value, BaseEstimator):
+        yield value
+    elif type(value) in (list, tuple, dict) and len(value) <= _LONG:
+        for each in value.values() if type(value) is dict else value:
+            yield from _estimators_in(each)

@@ -1,0 +1,136 @@
+"""A call of a scikit-learn object, run by the engine in its place."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from pipeline.accel.adopted import State, adopt, release
+from pipeline.accel.sites import Call
+from pipeline.accel.verify import first_difference, plainly
+from pipeline.compile.choose import choose_for
+from pipeline.errors import Refused
+from pipeline.model.accelerated import Accelerated
+from pipeline.table.borrowed import borrow
+from pipeline.typing import Estimator, Params, Table
+
+_SAID: dict[Any, Any] = {}
+"""The warnings that were given out, by text and line, as Python keeps them for a module."""
+
+
+class Engine(Accelerated):
+    """A model that raises where scikit-learn would run the whole estimator, or predict."""
+
+    def _may_ask(self, device: str, refused: Refused, X: Table) -> bool:
+        return False
+
+    def _learn_as_given(
+        self, method: str, X: Table, y: Any, params: Params, refused: Refused
+    ) -> NoReturn:
+        raise refused
+
+    def lift(self) -> Any:
+        """Return the fitted estimator of scikit-learn, whose arrays can be written to."""
+        return self._without_added_steps(self.to_sklearn())
+
+
+def device_for(estimator: BaseEstimator, X: Table) -> str:
+    """Return "cpu" or "cuda": where a fit of this size pays."""
+    return choose_for("auto", estimator, X).name
+
+
+def fit(
+    user: BaseEstimator,
+    name: str,
+    given: Any,
+    choice: tuple[str, bool],
+    call: Call,
+    *,
+    verify: bool,
+) -> Any:
+    """Fit a model in the place of the user's object, which gets what it has learned.
+
+    Parameters
+    ----------
+    user : estimator
+    name : {"fit", "fit_transform", "fit_predict"}
+    given : tuple of a tuple and a dict
+        The arguments.
+    choice : tuple of str and bool
+        The device, and whether steps may run on the host.
+    call : Call
+        Gets what ran where.
+    verify : bool
+        Whether to fit a clone with plain scikit-learn, and compare.
+    """
+    args, params = given
+    beside = clone(user, safe=False) if verify else None
+    before = release(user)
+    try:
+        model = Engine(borrow(user), choice[0], fallback=choice[1])
+        with plainly(beside, name, given, call) as plain, _draws_undone(), _said_on_success():
+            made = getattr(model, name)(*args, **params)
+    except BaseException:
+        if before is not None:
+            before.lift()
+        raise
+    state = adopt(user, model)
+    _tell(model, call)
+    if plain is not None:
+        state.beside = beside
+        results = [] if name == "fit" else [("the result", made, plain.made)]
+        call.differs = plain.error or first_difference(results, user, beside)
+    return user if name == "fit" else made
+
+
+def ask(state: State, name: str, given: Any, call: Call, *, verify: bool) -> Any:
+    """Return what the model says in the place of the user's object; parameters as in `fit`."""
+    args, params = given
+    with plainly(state.beside if verify else None, name, given, call) as plain, _draws_undone():
+        made = getattr(state.model, name)(*args, **params)
+    _tell(state.model, call)
+    if plain is not None:
+        call.differs = plain.error or first_difference([("the result", made, plain.made)])
+    return made
+
+
+@contextmanager
+def _draws_undone() -> Iterator[None]:
+    """Let NumPy's global generator draw the same numbers again if the work inside fails."""
+    before = np.random.get_state(legacy=False)
+    try:
+        yield
+    except Exception:
+        np.random.set_state(before)
+        raise
+
+
+@contextmanager
+def _said_on_success() -> Iterator[None]:
+    """Give warnings out when the work inside has ended, and none if it fails."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        yield
+    for each in said:
+        warnings.warn_explicit(
+            each.message, each.category, each.filename, each.lineno, registry=_SAID
+        )
+
+
+def _tell(model: Estimator, call: Call) -> None:
+    """Note where the steps of a model ran, and what was copied in its last call."""
+    places = model.plan_.placements
+    devices = {place.device for place in places} or {model.device_}
+    call.ran = ", ".join(sorted(devices, reverse=True))
+    log = model.execution_log_
+    log = log.last or log
+    call.to_device_bytes = sum(entry.to_device_bytes for entry in log.events)
+    call.to_host_bytes = sum(entry.to_host_bytes for entry in log.events)
+    if model.device_ == "cuda":
+        on_host = [f"{place.step}: {place.remarks}" for place in places if place.device == "cpu"]
+        call.why = "; ".join(on_host)

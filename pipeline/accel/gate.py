@@ -1,0 +1,98 @@
+"""Whether a call is worth the engine, and whether it may run there, without importing it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from pipeline.typing import Estimator, Table
+
+MIN_CELLS = 200_000
+"""Values of a table, rows × columns, below which plain scikit-learn runs."""
+OWNERS = ("sklearn", "xgboost")
+TARGETS = ("LabelBinarizer", "LabelEncoder", "MultiLabelBinarizer")
+TWINNED = frozenset(
+    (
+        *("CalendarFeatures", "FunctionTransformer", "KBinsDiscretizer", "MaxAbsScaler"),
+        *("MinMaxScaler", "Normalizer", "OneHotEncoder", "OrdinalEncoder", "PolynomialFeatures"),
+        *("PowerTransformer", "QuantileTransformer", "RobustScaler", "SelectFdr", "SelectFpr"),
+        *("SelectFwe", "SelectKBest", "SelectPercentile", "SimpleImputer", "StandardScaler"),
+        *("TargetEncoder", "VarianceThreshold"),
+    )
+)
+"""The transformers that the engine runs on the CPU itself."""
+
+
+def count_cells(X: Table) -> int:
+    """Return the number of values of a table, the non-zero ones of a sparse one.
+
+    >>> count_cells([[1, 2], [3, 4]]), count_cells(np.zeros((3, 5))), count_cells(None)
+    (2, 15, 0)
+    """
+    if (n_values := getattr(X, "nnz", None)) is not None:
+        return int(n_values)
+    shape = getattr(X, "shape", None)
+    if shape is not None:
+        return math.prod(shape[:2])
+    return len(X) if isinstance(X, list | tuple) else 0
+
+
+def pays_on_cpu(estimator: Estimator) -> bool:
+    """Return whether the engine itself would run a step of an estimator on the CPU.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> pays_on_cpu(Ridge()), pays_on_cpu(make_pipeline(StandardScaler(), Ridge()))
+    (False, True)
+    """
+    inner = getattr(estimator, "estimator", None)
+    if hasattr(type(estimator), "best_estimator_") or hasattr(inner, "steps"):
+        return pays_on_cpu(inner)
+    return any(type(part).__name__ in TWINNED for part in leaves(estimator))
+
+
+def leaves(estimator: Estimator) -> Iterator[Any]:
+    """Yield the steps of pipelines and the branches of unions, or the estimator itself."""
+    for name in ("steps", "transformer_list", "transformers"):
+        if isinstance(held := getattr(estimator, name, None), list):
+            for each in held:
+                yield from leaves(each[1])
+            return
+    yield estimator
+
+
+def obstacle(estimator: BaseEstimator) -> str:
+    """Return what scikit-learn itself has to run, by the parameters; empty if nothing has.
+
+    >>> from sklearn.linear_model import SGDClassifier
+    >>> obstacle(SGDClassifier(warm_start=True))
+    'warm_start=True'
+    >>> obstacle(SGDClassifier())
+    ''
+    """
+    if type(estimator).__name__ in TARGETS:
+        return "it transforms the target"
+    for name, value in [("", estimator), *estimator.get_params(deep=True).items()]:
+        last = name.rpartition("__")[2]
+        if isinstance(value, np.random.RandomState | np.random.Generator):
+            return f"{name} is a generator, which advances"
+        if last in ("warm_start", "prefit") and value is True:
+            return f"{name}=True"
+        if last.startswith("copy") and value is False:
+            return f"{name}=False may change the table"
+        if last == "cv" and isinstance(value, str) or type(value).__name__ == "FrozenEstimator":
+            return f"{name} is fitted already"
+        if isinstance(value, BaseEstimator) and (why := _own(value)):
+            return f"{name or type(value).__name__} {why}"
+    return ""
+
+
+def _own(part: BaseEstimator) -> str:
+    if not type(part).__module__.startswith((*OWNERS, "pipeline.")):
+        return "is a class of your own"
+    return "has callbacks" if hasattr(part, "_skl_callbacks") else ""

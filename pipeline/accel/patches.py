@@ -1,0 +1,310 @@
+"""The methods of scikit-learn's and XGBoost's own classes, patched: an outermost call may be ours.
+
+The objects stay what they are. Users' own classes run plain, and so does what they inherit.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import sklearn.base
+from sklearn.base import BaseEstimator
+from sklearn.utils._available_if import _AvailableIfDescriptor
+from sklearn.utils.parallel import _FuncWrapper
+
+from pipeline.accel import sites
+from pipeline.accel.adopted import Adopted, State, settle, settle_all, state_of
+from pipeline.accel.gate import MIN_CELLS, OWNERS, count_cells, obstacle, pays_on_cpu
+from pipeline.accel.nesting import carried, is_nested, nested
+from pipeline.accel.sites import Call
+from pipeline.errors import ConfigError, Reason, Refused, Unsupported
+
+FITS = ("fit", "fit_transform", "fit_predict")
+BATCHES = ("partial_fit",)
+READS = (
+    *("predict", "predict_proba", "predict_log_proba", "decision_function", "transform"),
+    *("score", "score_samples", "kneighbors"),
+)
+SEARCHES = "sklearn.model_selection._search"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How `install` was called."""
+
+    device: str
+    strict: bool
+    verify: bool
+    min_cells: int
+
+
+Given = tuple[tuple[Any, ...], dict[str, Any]]
+"""The arguments of a call, by position and by name."""
+_settings: Settings | None = None
+_patched: dict[type, dict[str, tuple[Any, Any]]] = {}
+"""For each class and name: what was there, and what is in its place."""
+_replaced: list[tuple[Any, str, Any]] = []
+
+
+def install(
+    device: str = "auto", *, strict: bool = False, verify: bool = False, min_cells: int = MIN_CELLS
+) -> None:
+    """Run what follows of scikit-learn and XGBoost through the engine, where that pays.
+
+    Objects keep their classes and get the fitted attributes of scikit-learn. Where the engine
+    supports less, or a table is small, plain scikit-learn runs.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        As in `pipeline.Accelerated`; "cuda" may leave steps to the host.
+    strict : bool, default=False
+        Whether a call that the engine does not support is an error.
+    verify : bool, default=False
+        Whether to run plain scikit-learn beside it and to compare the results of each call.
+    min_cells : int, default=200_000
+        Number of values of a table, rows × columns, below which scikit-learn runs. With 0, the
+        engine runs whatever it supports, even where it gains nothing.
+
+    Raises
+    ------
+    ConfigError
+        No such device, or a negative number.
+    DeviceUnavailable
+        ``device="cuda"`` and there is no usable GPU.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from pipeline import accel
+    >>> accel.install(device="cpu", min_cells=0)
+    >>> scaler = StandardScaler().fit(np.array([[0.0], [2.0]]))
+    >>> accel.uninstall()
+    >>> scaler.mean_, accel.calls()[0].what, accel.calls()[0].ran
+    (array([1.]), 'StandardScaler.fit', 'cpu')
+    """
+    from pipeline.system import devices
+
+    global _settings
+    if min_cells < 0:
+        raise ConfigError(f"min_cells={min_cells} is negative; pass 0 or more")
+    choice = devices.choose(device)
+    uninstall()
+    sites.forget()
+    _settings = Settings("cpu" if choice.name == "cpu" else device, strict, verify, min_cells)
+    mixins = [each for name, each in vars(sklearn.base).items() if name.endswith("Mixin")]
+    for cls in [*mixins, *_below(BaseEstimator)]:
+        _patch(cls)
+    _replace(BaseEstimator, "__init_subclass__", classmethod(_patch_later))
+    _replace(BaseEstimator, "__getattr__", _lift_missing)
+    for name, made in carried(_FuncWrapper).items():
+        _replace(_FuncWrapper, name, made)
+
+
+def uninstall() -> None:
+    """Let scikit-learn and XGBoost be as they were; what is fitted stays fitted."""
+    global _settings
+    _settings = None
+    settle_all()
+    for cls, methods in _patched.items():
+        for name, (before, made) in methods.items():
+            if cls.__dict__.get(name) is made:  # scikit-learn may have wrapped it meanwhile
+                setattr(cls, name, before)
+    _patched.clear()
+    while _replaced:
+        owner, name, before = _replaced.pop()
+        if before is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, before)
+
+
+def is_installed() -> bool:
+    """Return whether calls are accelerated now."""
+    return _settings is not None
+
+
+def _replace(owner: Any, name: str, value: Any) -> None:
+    _replaced.append((owner, name, vars(owner).get(name)))
+    setattr(owner, name, value)
+
+
+def _below(cls: Any) -> Iterator[type]:
+    for each in cls.__subclasses__():
+        yield each
+        yield from _below(each)
+
+
+def _patch(cls: type) -> None:
+    """Wrap the methods that classes of scikit-learn and XGBoost define themselves."""
+    each: Any
+    for each in reversed(cls.__mro__):
+        known = each.__module__.partition(".")[0] in OWNERS and ".tests." not in each.__module__
+        if each in _patched or not known:
+            continue
+        methods = _patched[each] = {}
+        searches = each.__module__ == SEARCHES  # whose best estimator has its own calls
+        for name in FITS + BATCHES + (() if searches else READS):
+            before = each.__dict__.get(name)
+            if (made := _wrapped(before, name)) is not None:
+                methods[name] = before, made
+                setattr(each, name, made)
+        if searches:
+            _patch_cross_validate()
+
+
+def _patch_later(cls: Any, /, **params: Any) -> None:
+    super(BaseEstimator, cls).__init_subclass__(**params)
+    _patch(cls)
+
+
+def _patch_cross_validate() -> None:
+    """Let cross-validation share rows; scikit-learn's module is there before its searches."""
+    module = sys.modules["sklearn.model_selection._validation"]
+    plain = module.cross_validate
+    if hasattr(plain, "plain"):
+        return
+
+    @functools.wraps(plain)
+    def cross_validate(estimator: Any, X: Any, y: Any = None, **params: Any) -> Any:
+        if _settings is None or is_nested() or obstacle(estimator):
+            return plain(estimator, X, y, **params)
+        from pipeline.accel.searches import cross_validated
+
+        device = _device_for(_settings, estimator, X)
+        return cross_validated(plain, estimator, X, y, params, device)
+
+    vars(cross_validate)["plain"] = plain
+    for owner in (module, sys.modules["sklearn.model_selection"]):
+        if vars(owner).get("cross_validate") is plain:
+            _replace(owner, "cross_validate", cross_validate)
+
+
+def _wrapped(before: Any, name: str) -> Any:
+    if isinstance(before, _AvailableIfDescriptor):
+        made = _wrapped(before.fn, name)
+        return made and _AvailableIfDescriptor(made, before.check, before.attribute_name)
+    if not isinstance(before, types.FunctionType) or hasattr(before, "plain"):
+        return None
+
+    @functools.wraps(before)
+    def method(self: Any, *args: Any, **params: Any) -> Any:
+        if _settings is None or is_nested():
+            if type(self.__dict__) is Adopted:
+                _be_plain(self, name)
+            return before(self, *args, **params)
+        if type(self) not in _patched:
+            with nested():  # a user's own class, and what scikit-learn calls for it
+                return before(self, *args, **params)
+        return _outermost(_settings, before, name, self, (args, params))
+
+    vars(method)["plain"] = before
+    return method
+
+
+def _be_plain(estimator: BaseEstimator, name: str) -> None:
+    """Let plain scikit-learn read what the engine has fitted, or fit it anew."""
+    if name not in READS:
+        settle(estimator)
+    elif (state := state_of(estimator)) is not None:
+        state.lift()
+
+
+def _lift_missing(self: BaseEstimator, name: str) -> Any:
+    """Return an attribute that is set only when it is read: `BaseEstimator.__getattr__`."""
+    if not name.startswith("__") and (state := state_of(self)) is not None:
+        state.lift()
+    return object.__getattribute__(self, name)  # finds it, or raises as before
+
+
+class _Skipped(Exception):  # noqa: N818
+    """Plain scikit-learn runs, because the engine would not be faster."""
+
+
+def _outermost(
+    settings: Settings, plain: Callable[..., Any], name: str, user: Any, given: Given
+) -> Any:
+    """Run a call by the engine if that pays and succeeds, else by scikit-learn; note what ran."""
+    call, start, failure = Call(f"{type(user).__name__}.{name}"), time.perf_counter(), ""
+    try:
+        with nested():
+            try:
+                return _accelerated(settings, name, user, given, call)
+            except _Skipped as skipped:
+                call.why = str(skipped)
+            except Exception as error:
+                if settings.strict:
+                    raise
+                call.why = str(error)
+                if not isinstance(error, Refused):
+                    call.why = failure = f"the engine failed: {type(error).__name__}: {error}"
+            _be_plain(user, name)
+            made = plain(user, *given[0], **given[1])
+            if failure:
+                way = "scikit-learn ran it; please report this"
+                warnings.warn(f"{call.what}: {failure}; {way}", RuntimeWarning, stacklevel=3)
+            return made
+    finally:
+        call.seconds = time.perf_counter() - start - call.plain_seconds
+        sites.note(call)
+
+
+def _accelerated(settings: Settings, name: str, user: Any, given: Given, call: Call) -> Any:
+    args, params = given
+    X = args[0] if args else params.get("X")
+    if name in BATCHES:
+        raise _Skipped("it learns in batches")
+    if name in READS:
+        state = _readable(settings, user, X)
+        from pipeline.accel.engine import ask
+
+        return ask(state, name, given, call, verify=settings.verify)
+    device = _device_for(settings, user, X)
+    if not device:
+        raise _Skipped("small, or nothing to gain")
+    if why := obstacle(user):
+        raise Unsupported(Reason(type(user).__name__, why))
+    from pipeline.accel.engine import fit
+    from pipeline.accel.searches import search, shares
+
+    if type(user).__module__ == SEARCHES and name == "fit" and shares(user, args):
+        return search(user, given, device, call, verify=settings.verify)
+    choice = device, not settings.strict
+    return fit(user, name, given, choice, call, verify=settings.verify)
+
+
+def _readable(settings: Settings, user: Any, X: Any) -> State:
+    """Return the state from which the engine may predict or transform."""
+    state = state_of(user)
+    if state is None:
+        raise _Skipped("plain scikit-learn has fitted it")
+    if state.root() is not user:
+        raise _Skipped("a step of a pipeline that was fitted as one")
+    on_host = state.lifted or state.model.device_ == "cpu"
+    if on_host and count_cells(X) < settings.min_cells:
+        raise _Skipped("small, or nothing to gain")
+    if not state.unchanged:
+        raise _Skipped("changed since it was fitted")
+    return state
+
+
+def _device_for(settings: Settings, estimator: Any, X: Any) -> str:
+    """Return where a fit should run; empty where scikit-learn is as fast."""
+    if X is None or count_cells(X) < settings.min_cells:
+        return ""
+    device = settings.device
+    if device == "auto":
+        from pipeline.accel.engine import device_for
+
+        device = device_for(estimator, X)
+    if device == "cpu" and settings.min_cells and not pays_on_cpu(estimator):
+        return ""
+    return device

@@ -1,0 +1,106 @@
+"""A script or a module, run as ``python`` runs it, with its calls accelerated."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+import traceback
+import types
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.accel.call_table import calls, render
+from pipeline.accel.patches import install
+from pipeline.errors import ConfigError
+
+_OURS = str(Path(__file__).parents[1])
+_RUNNERS = (runpy.__file__, "<frozen runpy>")
+
+
+def run(
+    target: str,
+    args: Sequence[str],
+    *,
+    as_module: bool,
+    report: Path | None,
+    full_traceback: bool,
+    **settings: Any,
+) -> int:
+    """Run a script, print what became of its calls to standard error, and return its exit code.
+
+    Parameters
+    ----------
+    target : str
+        A file, or the name of a module.
+    args : sequence of str
+        What the script finds in ``sys.argv[1:]``.
+    as_module : bool
+    report : Path, optional
+        Also write this there, as HTML or JSON by the ending.
+    full_traceback : bool
+        Whether a traceback shows the frames of this package, too.
+    **settings
+        Passed to `install`.
+
+    Raises
+    ------
+    ConfigError
+        There is no such file, or the report has another ending.
+    """
+    if not as_module and not Path(target).exists():
+        raise ConfigError(f"{target}: no such file; pass the script to run, or -m and a module")
+    if report is not None and report.suffix not in (".html", ".json"):
+        raise ConfigError(f"--report {report}: choose a name that ends in .html or .json")
+    install(**settings)
+    try:
+        return _run(target, args, as_module, full_traceback)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.write(f"\n{calls()}\n")
+        if report is not None:
+            report.write_text(render(report.suffix, target), "utf-8")
+
+
+def _run(target: str, args: Sequence[str], as_module: bool, full_traceback: bool) -> int:
+    before = sys.argv[:], sys.path[:]
+    sys.argv[:] = [target, *args]
+    sys.path[0] = "" if as_module else str(Path(target).resolve().parent)
+    try:
+        if as_module:
+            runpy.run_module(target, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(target, run_name="__main__")
+    except SystemExit as ended:
+        return _exit_code(ended)
+    except Exception as error:
+        frames = error.__traceback__ if full_traceback else _without_ours(error.__traceback__)
+        traceback.print_exception(error.with_traceback(frames))
+        return 1
+    finally:
+        sys.argv[:], sys.path[:] = before
+    return 0
+
+
+def _exit_code(ended: SystemExit) -> int:
+    """Return the exit code as Python does; a text is printed."""
+    if ended.code is None or isinstance(ended.code, int):
+        return ended.code or 0
+    sys.stderr.write(f"{ended.code}\n")
+    return 1
+
+
+def _without_ours(frames: types.TracebackType | None) -> types.TracebackType | None:
+    """Return a traceback without the frames of this package and of what runs the script."""
+    kept = None
+    for each in reversed([*_each(frames)]):
+        file = each.tb_frame.f_code.co_filename
+        if not file.startswith(_OURS) and file not in _RUNNERS:
+            kept = types.TracebackType(kept, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return kept
+
+
+def _each(frames: types.TracebackType | None) -> Iterator[types.TracebackType]:
+    while frames is not None:
+        yield frames
+        frames = frames.tb_next

@@ -1,0 +1,101 @@
+"""What became of the calls of a script, for each line that calls."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+_OURS = ("pipeline", "sklearn", "xgboost", "joblib", "contextlib", "functools", "threading")
+PLAIN = "plain"
+
+
+@dataclass
+class Site:
+    """The calls of one method from one line that went the same way.
+
+    Parameters
+    ----------
+    where : str
+        ``"script.py:12"``.
+    what : str
+        ``"Pipeline.fit"``.
+    ran : str
+        "cpu", "cuda" or "cuda, cpu": where the engine ran; "plain" for scikit-learn itself.
+    why : str
+        Why scikit-learn ran it, or steps of it.
+    n : int
+        The number of calls.
+    seconds : float
+        Their time, in total.
+    to_device_bytes, to_host_bytes : int
+        Bytes copied between host and device, in total.
+    plain_seconds : float
+        The time of the same calls in plain scikit-learn, with ``verify``.
+    n_differ : int
+        The number of calls whose results differ from plain scikit-learn's, with ``verify``.
+    differs : str
+        What differed first.
+    """
+
+    where: str
+    what: str
+    ran: str
+    why: str = ""
+    n: int = 0
+    seconds: float = 0.0
+    to_device_bytes: int = 0
+    to_host_bytes: int = 0
+    plain_seconds: float = 0.0
+    n_differ: int = 0
+    differs: str = ""
+
+
+@dataclass
+class Call:
+    """What one call adds to its site."""
+
+    what: str
+    ran: str = PLAIN
+    why: str = ""
+    seconds: float = 0.0
+    to_device_bytes: int = 0
+    to_host_bytes: int = 0
+    plain_seconds: float = 0.0
+    differs: str = ""
+
+
+_SITES: dict[tuple[str, str, str, str], Site] = {}
+
+
+def sites() -> list[Site]:
+    """Return the sites since `install`, in the order of their first calls."""
+    return list(_SITES.values())
+
+
+def forget() -> None:
+    """Begin anew."""
+    _SITES.clear()
+
+
+def note(call: Call) -> None:
+    """Add a call to the site of the line outside of scikit-learn that has made it."""
+    key = _caller(), call.what, call.ran, call.why
+    site = _SITES.get(key) or _SITES.setdefault(key, Site(*key))
+    site.n += 1
+    site.seconds += call.seconds
+    site.to_device_bytes += call.to_device_bytes
+    site.to_host_bytes += call.to_host_bytes
+    site.plain_seconds += call.plain_seconds
+    site.n_differ += bool(call.differs)
+    site.differs = site.differs or call.differs
+
+
+def _caller() -> str:
+    frame = sys._getframe(2)
+    while frame.f_back is not None and _is_library(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _is_library(module: str) -> bool:
+    return module.partition(".")[0] in _OURS

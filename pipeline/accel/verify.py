@@ -1,0 +1,139 @@
+"""Whether the engine and plain scikit-learn give the same: results and fitted attributes."""
+
+from __future__ import annotations
+
+import io
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from pipeline.accel.adopted import fitted_of, parts_of, state_of
+from pipeline.accel.sites import Call
+
+RTOL = {"float32": 2e-6, "float64": 1e-7}
+ATOL = {"float32": 1e-6, "float64": 1e-9}
+_DEEP = 4
+
+
+@dataclass
+class Plain:
+    """What plain scikit-learn has returned, or its error."""
+
+    made: Any = None
+    error: str = ""
+
+
+@contextmanager
+def plainly(beside: Any, name: str, given: Any, call: Call) -> Iterator[Plain | None]:
+    """Call plain scikit-learn first, silently, and let what is inside draw the same numbers.
+
+    Parameters
+    ----------
+    beside : estimator or None
+        None does nothing.
+    name : str
+    given : tuple of a tuple and a dict
+    call : Call
+        Gets the time.
+    """
+    if beside is None:
+        yield None
+        return
+    found, before, start = Plain(), np.random.get_state(legacy=False), time.perf_counter()
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            found.made = getattr(beside, name)(*given[0], **given[1])
+        except Exception as error:
+            found.error = f"plain scikit-learn raises {type(error).__name__}: {error}"
+    call.plain_seconds = time.perf_counter() - start
+    after = np.random.get_state(legacy=False)
+    np.random.set_state(before)
+    try:
+        yield found
+    except BaseException:
+        np.random.set_state(before)
+        raise
+    if not found.error and str(after) != str(np.random.get_state(legacy=False)):
+        found.error = "different numbers are drawn from NumPy's global generator"
+
+
+def first_difference(
+    results: Sequence[tuple[str, Any, Any]], ours: Any = None, plain: Any = None
+) -> str:
+    """Return what differs first between results or fitted objects; empty if nothing does.
+
+    >>> first_difference([("a", 1.0, 1.0 + 1e-12)]), first_difference([("a", 1.0, 1.5)])
+    ('', 'a: 1.0 instead of 1.5')
+    """
+    for name, one, other in [*results, *(_attributes(ours, plain) if plain is not None else ())]:
+        if not same(one, other):
+            return f"{name}: {_short(one)} instead of {_short(other)}"
+    return ""
+
+
+def _attributes(ours: Any, plain: Any) -> Iterator[tuple[str, Any, Any]]:
+    if (state := state_of(ours)) is not None:
+        state.lift()
+    for mine, theirs in zip(parts_of(ours), parts_of(plain), strict=True):
+        own = fitted_of(mine)
+        for name, value in fitted_of(theirs).items():
+            if name.endswith("_") and not name.startswith("_") and "time" not in name:
+                yield f"{type(mine).__name__}.{name}", own.get(name, "nothing"), value
+
+
+def _short(value: Any) -> str:
+    return " ".join(str(value).split())[:70]
+
+
+def same(one: Any, other: Any, depth: int = 0) -> bool:
+    """Return whether two values are of one type and form, and equal within rounding.
+
+    >>> same(np.ones(2), np.ones(2) + 1e-9), same(np.ones(2), np.ones(2, "f4")), same([1], (1,))
+    (True, False, False)
+    """
+    if one is other or depth > _DEEP:
+        return True
+    if type(one) is not type(other):
+        return False
+    if hasattr(other, "toarray"):
+        return bool(one.shape == other.shape) and same(one.toarray(), other.toarray(), depth + 1)
+    if isinstance(other, np.ndarray):
+        return _same_arrays(one, other, depth)
+    if isinstance(other, float | np.floating):
+        return _close(one, other, "float64")
+    if isinstance(other, list | tuple):
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(same(a, b, depth + 1) for a, b in pairs)
+    if isinstance(other, dict):
+        keys = [key for key in other if "time" not in str(key)]
+        return one.keys() == other.keys() and all(
+            same(one[key], other[key], depth + 1) for key in keys
+        )
+    if isinstance(other, BaseEstimator):
+        return not first_difference([], one, other)
+    if hasattr(other, "equals"):  # a frame or a column of pandas or Polars
+        return bool(one.equals(other)) or same(one.to_numpy(), other.to_numpy(), depth + 1)
+    plain = isinstance(other, str | int | np.generic)
+    return bool(one == other) if plain else True
+
+
+def _same_arrays(one: Any, other: Any, depth: int) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if other.dtype.kind in "fc":
+        return _close(one, other, "float32" if other.dtype == "float32" else "float64")
+    if other.dtype == object and other.ndim:
+        return all(same(a, b, depth + 1) for a, b in zip(one.flat, other.flat, strict=True))
+    return bool(np.array_equal(one, other))
+
+
+def _close(one: Any, other: Any, dtype: str) -> bool:
+    close = np.allclose(one, other, rtol=RTOL[dtype], atol=ATOL[dtype], equal_nan=True)
+    return bool(close)
