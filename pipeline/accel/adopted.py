@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from pipeline.accel.nesting import nested
 from pipeline.typing import Estimator
 
 SETTINGS = ("_metadata_request", "_sklearn_output_config", "_skl_callbacks", "_parent_callback_ctx")
@@ -67,7 +68,9 @@ class State:
             return
         self.lifted = True
         agrees = self.unchanged
-        for ref, plain in zip(self.parts, parts_of(self.model.lift()), strict=True):
+        with nested():
+            lifted = self.model.lift()
+        for ref, plain in zip(self.parts, parts_of(lifted), strict=True):
             if (part := ref()) is not None:
                 own = vars_of(part)
                 for name, value in fitted_of(plain).items():

@@ -10,7 +10,7 @@ import sys
 import time
 import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,6 +105,7 @@ def install(
         _patch(cls)
     _replace(BaseEstimator, "__init_subclass__", classmethod(_patch_later))
     _replace(BaseEstimator, "__getattr__", _lift_missing)
+    _replace(BaseEstimator, "__dir__", _dir_of_lifted)
     for name, made in carried(_FuncWrapper).items():
         _replace(_FuncWrapper, name, made)
 
@@ -223,6 +224,12 @@ def _lift_missing(self: BaseEstimator, name: str) -> Any:
     if not name.startswith("__") and (state := state_of(self)) is not None:
         state.lift()
     return object.__getattribute__(self, name)  # finds it, or raises as before
+
+
+def _dir_of_lifted(self: BaseEstimator) -> Iterable[str]:
+    if (state := state_of(self)) is not None:
+        state.lift()
+    return object.__dir__(self)
 
 
 class _Skipped(Exception):  # noqa: N818

@@ -24,18 +24,22 @@ SHARED = "its fits share rows"
 
 
 def shares(search: Any, args: Any) -> bool:
-    """Return whether a search would gain from shared rows: of a pipeline, with named scores."""
-    named = _has_named_scores(search.scoring) and not callable(search.refit)
+    """Return whether a search gains from shared rows: of a pipeline, scored by scikit-learn."""
+    known = _has_known_scores(search.scoring) and not callable(search.refit)
     table = len(args) > 0 and hasattr(args[0], "shape")
-    return named and table and not search.verbose and _has_steps(search.estimator)
+    return known and table and not search.verbose and _has_steps(search.estimator)
 
 
 def _has_steps(estimator: Any) -> bool:
     return len(getattr(estimator, "steps", ())) > 1
 
 
-def _has_named_scores(scoring: Any) -> bool:
-    return scoring is None or isinstance(scoring, str)
+def _has_known_scores(scoring: Any) -> bool:
+    """Return whether scores come from scikit-learn; a function of the user's may read anything."""
+    if isinstance(scoring, dict):
+        return all(map(_has_known_scores, scoring.values()))
+    names = isinstance(scoring, str | list | tuple | set | None)
+    return names or type(scoring).__module__.startswith("sklearn.metrics.")
 
 
 def search(user: Any, given: Any, device: str, call: Call, *, verify: bool) -> Any:
@@ -101,7 +105,7 @@ def cross_validated(
     if (
         not device
         or special
-        or not _has_named_scores(params.get("scoring"))
+        or not _has_known_scores(params.get("scoring"))
         or not _has_steps(estimator)
     ):
         return plain(estimator, X, y, **params)
