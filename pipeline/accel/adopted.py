@@ -34,7 +34,7 @@ class State:
 
     def __init__(self, model: Any, root: BaseEstimator) -> None:
         self.model, self.root = model, weakref.ref(root)
-        self.parts = [weakref.ref(part) for part in parts_of(root)]
+        self.parts = {path: weakref.ref(part) for path, part in parts_of(root)}
         self.lifted = False
         self.beside: Any = None
         """The same estimator fitted by plain scikit-learn, to verify predictions."""
@@ -43,7 +43,7 @@ class State:
 
     def look(self) -> None:
         """Remember what the objects hold, which the model agrees with."""
-        waiting = [part for ref in self.parts if (part := ref()) is not None]
+        waiting = [part for ref in self.parts.values() if (part := ref()) is not None]
         self._seen, known = [], set()
         for part in waiting:  # which grows meanwhile
             if id(part) not in known:
@@ -69,11 +69,11 @@ class State:
         self.lifted = True
         agrees = self.unchanged
         with nested():
-            lifted = self.model.lift()
-        for ref, plain in zip(self.parts, parts_of(lifted), strict=True):
+            plain = dict(parts_of(self.model.lift()))
+        for path, ref in self.parts.items():
             if (part := ref()) is not None:
                 own = vars_of(part)
-                for name, value in fitted_of(plain).items():
+                for name, value in fitted_of(plain[path]).items():
                     if name not in own:
                         dict.__setitem__(vars(part), name, _guarded(value))
         if agrees:
@@ -127,13 +127,13 @@ def fitted_of(part: Estimator) -> dict[str, Any]:
     return {name: value for name, value in vars_of(part).items() if name not in settings}
 
 
-def parts_of(estimator: Estimator) -> Iterator[BaseEstimator]:
-    """Yield the objects that scikit-learn fits in place when it fits one."""
-    yield estimator
+def parts_of(estimator: Estimator, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the objects that scikit-learn fits in place when it fits one, with their paths."""
+    yield path, estimator
     held = {"Pipeline": "steps", "FeatureUnion": "transformer_list"}.get(type(estimator).__name__)
-    for _, part in getattr(estimator, held) if held else ():
+    for name, part in getattr(estimator, held) if held else ():
         if isinstance(part, BaseEstimator):
-            yield from parts_of(part)
+            yield from parts_of(part, f"{path}.{name}")
 
 
 def state_of(estimator: Estimator) -> State | None:
@@ -152,7 +152,7 @@ def adopt(root: BaseEstimator, model: Any) -> State:
         Fitted.
     """
     state = State(model, root)
-    for part, fresh in zip(parts_of(root), parts_of(model.estimator), strict=True):
+    for (_, part), (_, fresh) in zip(parts_of(root), parts_of(model.estimator), strict=True):
         kept = {
             name: value
             for name, value in vars_of(part).items()
@@ -181,7 +181,7 @@ def release(estimator: Estimator) -> State | None:
     """Let an object be plain scikit-learn's from now on, without lifting; return its state."""
     state = state_of(estimator)
     if state is not None:
-        for ref in state.parts:
+        for ref in state.parts.values():
             part = ref()
             if part is not None and state_of(part) is state:
                 part.__dict__ = vars_of(part)

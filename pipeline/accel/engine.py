@@ -62,7 +62,7 @@ def fit(
     given : tuple of a tuple and a dict
         The arguments.
     choice : tuple of str and bool
-        The device, and whether steps may run on the host.
+        The device, and whether steps may run on the host and rows be copied there.
     call : Call
         Gets what ran where.
     verify : bool
@@ -72,7 +72,8 @@ def fit(
     beside = clone(user, safe=False) if verify else None
     before = release(user)
     try:
-        model = Engine(borrow(user), choice[0], fallback=choice[1])
+        host_bytes = None if choice[1] else 0
+        model = Engine(borrow(user), choice[0], fallback=choice[1], host_bytes=host_bytes)
         with plainly(beside, name, given, call) as plain, _draws_undone(), _said_on_success():
             made = getattr(model, name)(*args, **params)
     except BaseException:

@@ -66,7 +66,8 @@ def install(
     device : {"auto", "cpu", "cuda"}, default="auto"
         As in `pipeline.Accelerated`; "cuda" may leave steps to the host.
     strict : bool, default=False
-        Whether a call that the engine does not support is an error.
+        Whether a call that the engine does not support is an error: on a GPU also a step without
+        an equivalent, and rows that would be copied to the host.
     verify : bool, default=False
         Whether to run plain scikit-learn beside it and to compare the results of each call.
     min_cells : int, default=200_000

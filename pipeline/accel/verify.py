@@ -81,11 +81,12 @@ def first_difference(
 def _attributes(ours: Any, plain: Any) -> Iterator[tuple[str, Any, Any]]:
     if (state := state_of(ours)) is not None:
         state.lift()
-    for mine, theirs in zip(parts_of(ours), parts_of(plain), strict=True):
-        own = fitted_of(mine)
+    mine = dict(parts_of(ours))
+    for path, theirs in parts_of(plain):
+        own = fitted_of(mine[path])
         for name, value in fitted_of(theirs).items():
             if name.endswith("_") and not name.startswith("_") and "time" not in name:
-                yield f"{type(mine).__name__}.{name}", own.get(name, "nothing"), value
+                yield f"{type(theirs).__name__}.{name}", own.get(name, "nothing"), value
 
 
 def _short(value: Any) -> str:

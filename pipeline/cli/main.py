@@ -46,6 +46,7 @@ from pipeline.typing import Table
 TERMINATED = 143
 HUNG_UP = 129
 _INTERNAL = 70
+_PYTHONS_FORMAT = warnings.formatwarning
 _CLOSED = 1
 _UNHEARD = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EDQUOT, errno.EFBIG)
 """What writing to the standard output fails with, where it is a file or a pipe."""
@@ -280,6 +281,7 @@ def accel(script: str, args: tuple[str, ...], frames: str, **options: Any) -> No
     """
     from pipeline.accel.script import run
 
+    warnings.formatwarning = _PYTHONS_FORMAT
     sys.exit(run(script, args, full_traceback=frames == "full", **options))
 
 

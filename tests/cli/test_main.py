@@ -21,7 +21,7 @@ from pipeline.task import prepare
 from tasks.flights import TASK
 from tests.commands import ROOT, assert_one_message, call, python
 
-COMMANDS = "run compare report tune gallery predict data new-task list models explain doctor"
+COMMANDS = "run compare report tune gallery predict data new-task list models explain accel doctor"
 HEAVY = {"sklearn", "pandas", "xgboost", "numpy", "rich", "pyarrow", "scipy", "matplotlib"}
 LOADED = """
 import runpy, sys
@@ -120,7 +120,7 @@ def test_report_writes_pages_beside_the_record(small_home: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("words", "wrong", "way"),
     [
-        ("frobnicate", "unknown command 'frobnicate'", "choose from: compare, data, "),
+        ("frobnicate", "unknown command 'frobnicate'", "choose from: accel, compare, "),
         ("reprot flights", "unknown command 'reprot'", "did you mean 'report'? Choose from: "),
         ("--frobnicate", "unknown option '--frobnicate'", "see `.venv/bin/python -m pipeline --h"),
         (

@@ -37,7 +37,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated
+from pipeline import Accelerated, accel
 from pipeline.benchmark.judge.statistics import Ratio
 from tools.bench import record, report
 from tools.bench.record import Results, Run, Values, Variant
@@ -58,11 +58,13 @@ WORDS, VOCABULARY = 8, 20_000
 """Words in a text, and words that there are."""
 HELD_OUT = 4
 """There is one row to predict for so many rows to learn from."""
-PLAIN, OURS = "plain", "ours"
+PLAIN, OURS, ACCEL = "plain", "ours", "accel"
 SHORT, MOST_CALLS = 0.2, 50
 """A run calls again until so many seconds are over, but not more often than that."""
 FASTER, SLOWER = 1 / 0.6, 1.05
 """Targets: median speed, and the upper end of the interval of time."""
+SIDES = {OURS: "`Accelerated`", ACCEL: "`accel`"}
+"""What is measured beside plain scikit-learn."""
 SAME_SCORE = 0.001
 """Largest difference of two scores that counts as equal, relative to a score beyond 1."""
 
@@ -168,6 +170,14 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     )
 
     def turn() -> tuple[Run, Values]:
+        if variant == ACCEL:
+            accel.install(device="cpu")
+        try:
+            return measured()
+        finally:
+            accel.uninstall()
+
+    def measured() -> tuple[Run, Values]:
         begun, score = time.perf_counter(), 0.0
         calls: list[tuple[float, float]] = []
         while not calls or (time.perf_counter() - begun < SHORT and len(calls) < MOST_CALLS):
@@ -218,10 +228,10 @@ Beside = tuple[Ratio, bool]
 """Ours beside plain scikit-learn, in one case: times, and whether the scores are equal."""
 
 
-def beside(results: Results, case: str) -> Beside | None:
-    """Compare the two sides of a case; None where one was not measured."""
-    ours, plain = (results.cell(case, side) for side in (OURS, PLAIN))
-    time_ratio = results.ratio(case, "fit+predict", OURS, PLAIN)
+def beside(results: Results, case: str, side: str) -> Beside | None:
+    """Compare a side of a case with the plain one; None where one was not measured."""
+    ours, plain = (results.cell(case, each) for each in (side, PLAIN))
+    time_ratio = results.ratio(case, "fit+predict", side, PLAIN)
     if ours is None or plain is None or time_ratio is None:
         return None
     a, b = (cell.values["score"] or 0.0 for cell in (ours, plain))
@@ -230,15 +240,26 @@ def beside(results: Results, case: str) -> Beside | None:
 
 def notes(results: Results) -> str:
     """Return how the targets are met at each size, and then every program."""
-    sizes = sorted({int(case.facts["rows"]) for case in results.cases})
     titles = list(dict.fromkeys(case.title for case in results.cases))
-    found = {rows: {t: beside(results, f"{t} {rows}") for t in titles} for rows in sizes}
+    sizes = sorted({int(case.facts["rows"]) for case in results.cases})
+    measured = {cell.variant for cell in results.cells}
+    sides = [side for side in SIDES if side in measured]
+    found = {
+        (side, rows): {title: beside(results, f"{title} {rows}", side) for title in titles}
+        for side in sides
+        for rows in sizes
+    }
     median = f"median (target: {FASTER:.2f}× faster)"
-    head = ["rows", "programs", median, f"may be over {SLOWER}× slower", "different scores"]
-    summary = [[f"{rows:,}", *_summary([*filter(None, found[rows].values())])] for rows in sizes]
-    every = ["program", *(f"{rows:,} rows" for rows in sizes)]
-    lines = [[t, *(_line(found[rows][t]) for rows in sizes)] for t in titles]
-    tables = report.table(head, summary, range(5)), report.table(every, lines, range(1, len(every)))
+    head = ["", "rows", "programs", median, f"may be over {SLOWER}× slower", "different scores"]
+    summary = [
+        [SIDES[side], f"{rows:,}", *_summary([*filter(None, each.values())])]
+        for (side, rows), each in found.items()
+    ]
+    tables = [report.table(head, summary, range(1, 6))]
+    for side in sides:
+        every = [SIDES[side], *(f"{rows:,} rows" for rows in sizes)]
+        lines = [[t, *(_line(found[side, rows][t]) for rows in sizes)] for t in titles]
+        tables.append(report.table(every, lines, range(1, len(every))))
     return "\n\n".join(tables)
 
 
@@ -263,7 +284,11 @@ CLAIM = Claim(
     cases=_cases,
     start=start,
     names=tuple(PROGRAMS),
-    variants=[Variant(name=PLAIN, title="plain scikit-learn"), Variant(name=OURS, title="ours")],
+    variants=[
+        Variant(name=PLAIN, title="plain scikit-learn"),
+        Variant(name=OURS, title="ours"),
+        Variant(name=ACCEL, title="plain scikit-learn under accel"),
+    ],
     clock="fit and predict or transform, in memory; a first plain run of at most {budget} s",
     notes=notes,
 )
