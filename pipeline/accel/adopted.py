@@ -69,7 +69,7 @@ class State:
         self.lifted = True
         agrees = self.unchanged
         with nested():
-            plain = dict(parts_of(self.model.lift()))
+            plain = dict(parts_of(self.model.fitted_estimator()))
         for path, ref in self.parts.items():
             if (part := ref()) is not None:
                 own = vars_of(part)

@@ -70,7 +70,7 @@ def calls() -> Calls:
 def render(suffix: str, target: str) -> str:
     """Return the report of a script as ".html" or ".json".
 
-    >>> "The engine ran 0 of 0 calls" in render(".html", "script.py")
+    >>> "<title>script.py, accelerated</title>" in render(".html", "script.py")
     True
     """
     if suffix == ".json":

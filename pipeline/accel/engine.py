@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -33,10 +34,6 @@ class Engine(Accelerated):
         self, method: str, X: Table, y: Any, params: Params, refused: Refused
     ) -> NoReturn:
         raise refused
-
-    def lift(self) -> Any:
-        """Return the fitted estimator of scikit-learn, whose arrays can be written to."""
-        return self._without_added_steps(self.to_sklearn())
 
 
 def device_for(estimator: BaseEstimator, X: Table) -> str:
@@ -70,11 +67,12 @@ def fit(
     """
     args, params = given
     beside = clone(user, safe=False) if verify else None
+    work = None if beside is None else partial(getattr(beside, name), *args, **params)
     before = release(user)
     try:
         host_bytes = None if choice[1] else 0
         model = Engine(borrow(user), choice[0], fallback=choice[1], host_bytes=host_bytes)
-        with plainly(beside, name, given, call) as plain, _draws_undone(), _said_on_success():
+        with plainly(work, call) as plain, _draws_undone(), _said_on_success():
             made = getattr(model, name)(*args, **params)
     except BaseException:
         if before is not None:
@@ -92,7 +90,10 @@ def fit(
 def ask(state: State, name: str, given: Any, call: Call, *, verify: bool) -> Any:
     """Return what the model says in the place of the user's object; parameters as in `fit`."""
     args, params = given
-    with plainly(state.beside if verify else None, name, given, call) as plain, _draws_undone():
+    work = (
+        partial(getattr(state.beside, name), *args, **params) if verify and state.beside else None
+    )
+    with plainly(work, call) as plain, _draws_undone():
         made = getattr(state.model, name)(*args, **params)
     _tell(state.model, call)
     if plain is not None:

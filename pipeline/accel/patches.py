@@ -177,12 +177,20 @@ def _patch_cross_validate() -> None:
 
     @functools.wraps(plain)
     def cross_validate(estimator: Any, X: Any, y: Any = None, **params: Any) -> Any:
-        if _settings is None or is_nested() or obstacle(estimator):
+        settings = _settings
+        if settings is None or is_nested():
             return plain(estimator, X, y, **params)
-        from pipeline.accel.searches import cross_validated
+        from pipeline.accel.searches import cross_validated, shares_rows
 
-        device = _device_for(_settings, estimator, X)
-        return cross_validated(plain, estimator, X, y, params, device)
+        device = "" if obstacle(estimator) else _device_for(settings, estimator, X)
+        if not device or not shares_rows(estimator, params):
+            return plain(estimator, X, y, **params)
+        call, start = Call("cross_validate"), time.perf_counter()
+        with nested():
+            given = estimator, X, y, params
+            made = cross_validated(plain, given, device, call, verify=settings.verify)
+        _note(call, start)
+        return made
 
     vars(cross_validate)["plain"] = plain
     for owner in (module, sys.modules["sklearn.model_selection"]):
@@ -261,8 +269,12 @@ def _outermost(
                 warnings.warn(f"{call.what}: {failure}; {way}", RuntimeWarning, stacklevel=3)
             return made
     finally:
-        call.seconds = time.perf_counter() - start - call.plain_seconds
-        sites.note(call)
+        _note(call, start)
+
+
+def _note(call: Call, start: float) -> None:
+    call.seconds = time.perf_counter() - start - call.plain_seconds
+    sites.note(call)
 
 
 def _accelerated(settings: Settings, name: str, user: Any, given: Given, call: Call) -> Any:

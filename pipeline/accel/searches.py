@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
-from pipeline.accel.adopted import fitted_of, settle
-from pipeline.accel.nesting import nested
-from pipeline.accel.sites import Call, note
+from pipeline.accel.adopted import adopt, fitted_of, settle
+from pipeline.accel.sites import Call
 from pipeline.accel.verify import first_difference, plainly
 from pipeline.model.accelerated import Accelerated
 from pipeline.table.borrowed import borrow
@@ -49,13 +48,14 @@ def search(user: Any, given: Any, device: str, call: Call, *, verify: bool) -> A
     """
     (X, *more), params = given
     beside = clone(user, safe=False) if verify else None
+    work = None if beside is None else partial(beside.fit, X, *more, **params)
     inner, space = borrow(user), SPACES[type(user).__name__]
     inner.estimator = Accelerated(user.estimator, device, fallback=True)
     asked = getattr(user, space)
     grids = asked if isinstance(asked, list | tuple) else [asked]
     prefixed = [{f"{_PREFIX}{name}": each for name, each in grid.items()} for grid in grids]
     setattr(inner, space, prefixed if grids is asked else prefixed[0])
-    with plainly(beside, "fit", given, call) as plain:
+    with plainly(work, call) as plain:
         inner.fit(shared(X), *more, **params)
     settle(user)
     vars(user).update(_found(inner, user))
@@ -77,7 +77,9 @@ def _found(inner: Any, user: Any) -> dict[str, Any]:
     if "best_params_" in found:
         found["best_params_"] = _bare(found["best_params_"])
     if "best_estimator_" in found:
-        found["best_estimator_"] = found["best_estimator_"].to_sklearn()
+        model = found["best_estimator_"]
+        found["best_estimator_"] = borrow(model.estimator)
+        adopt(found["best_estimator_"], model)
     if user.scoring is None:  # the scorer holds the estimator
         found["scorer_"] = check_scoring(user.estimator)
     return found
@@ -88,7 +90,7 @@ def _bare(params: Params) -> dict[str, Any]:
 
 
 def cross_validated(
-    plain: Callable[..., Any], estimator: Any, X: Any, y: Any, params: Params, device: str
+    plain: Callable[..., Any], given: Any, device: str, call: Call, *, verify: bool
 ) -> Any:
     """Return what scikit-learn's `cross_validate` returns, of a pipeline on shared rows.
 
@@ -96,21 +98,26 @@ def cross_validated(
     ----------
     plain : callable
         scikit-learn's.
-    estimator, X, y, params
+    given : tuple of an estimator, X, y and a dict
         Its arguments.
-    device : {"", "cpu", "cuda"}
-        Empty for plain scikit-learn.
+    device : {"cpu", "cuda"}
+    call : Call
+        Gets what ran where.
+    verify : bool
+        Whether to compare with plain scikit-learn.
     """
-    special = any(params.get(name) for name in ("params", "return_estimator", "verbose"))
-    if (
-        not device
-        or special
-        or not _has_known_scores(params.get("scoring"))
-        or not _has_steps(estimator)
-    ):
-        return plain(estimator, X, y, **params)
-    start = time.perf_counter()
-    with nested():
-        made = plain(Accelerated(estimator, device, fallback=True), shared(X), y, **params)
-    note(Call("cross_validate", device, SHARED, time.perf_counter() - start))
+    estimator, X, y, params = given
+    with plainly(partial(plain, *given[:3], **params) if verify else None, call) as beside:
+        model = Accelerated(estimator, device, fallback=True)
+        made = plain(model, shared(X), y, **params)
+    call.ran, call.why = device, SHARED
+    if beside is not None:
+        scores = [(n, made[n], each) for n, each in beside.made.items() if n.endswith("score")]
+        call.differs = beside.error or first_difference(scores)
     return made
+
+
+def shares_rows(estimator: Any, params: Params) -> bool:
+    """Return whether a cross-validation gains from shared rows."""
+    special = any(params.get(name) for name in ("params", "return_estimator", "verbose"))
+    return not special and _has_steps(estimator) and _has_known_scores(params.get("scoring"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
@@ -30,26 +30,24 @@ class Plain:
 
 
 @contextmanager
-def plainly(beside: Any, name: str, given: Any, call: Call) -> Iterator[Plain | None]:
+def plainly(work: Callable[[], Any] | None, call: Call) -> Iterator[Plain | None]:
     """Call plain scikit-learn first, silently, and let what is inside draw the same numbers.
 
     Parameters
     ----------
-    beside : estimator or None
+    work : callable or None
         None does nothing.
-    name : str
-    given : tuple of a tuple and a dict
     call : Call
         Gets the time.
     """
-    if beside is None:
+    if work is None:
         yield None
         return
     found, before, start = Plain(), np.random.get_state(legacy=False), time.perf_counter()
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         try:
-            found.made = getattr(beside, name)(*given[0], **given[1])
+            found.made = work()
         except Exception as error:
             found.error = f"plain scikit-learn raises {type(error).__name__}: {error}"
     call.plain_seconds = time.perf_counter() - start

@@ -50,14 +50,16 @@ class Lifts(BaseEstimator):
     @cached_property
     def _lifted(self) -> Any:
         """What `to_sklearn` returns, without a step that the estimator does not have."""
-        lifted = shown(self._without_added_steps(self.to_sklearn()))
+        lifted = shown(self.fitted_estimator())
         how = vars(self).get("_sklearn_output_config", {}).get("transform")
         if how is not None:  # it may have been chosen after `fit`
             lifted.set_output(transform=how)
         self._as_lifted = Held(lifted, fitted=True)
         return lifted
 
-    def _without_added_steps(self, lifted: Any) -> Any:
+    def fitted_estimator(self) -> Any:
+        """Return what `to_sklearn` does, without a step that the estimator does not have."""
+        lifted = self.to_sklearn()
         alone = isinstance(lifted, Pipeline) and not isinstance(self.estimator, Pipeline)
         return lifted[-1] if alone else lifted
 

@@ -282,6 +282,8 @@ def test_a_search_shares_rows_and_stays_a_search() -> None:
     assert [*search.best_params_] == ["logisticregression__C"]
     assert "param_logisticregression__C" in search.cv_results_
     assert type(search.best_estimator_) is Pipeline
+    search.predict(X)
+    assert (last().what, last().ran) == ("Pipeline.predict", "cpu")
     assert pickle.loads(pickle.dumps(search)).score(X, Y) == search.score(X, Y)
     names = {"logisticregression__C": [0.1, 1]}
     RandomizedSearchCV(pipe, names, n_iter=2, random_state=0, n_jobs=2, scoring="roc_auc").fit(X, Y)
@@ -289,6 +291,7 @@ def test_a_search_shares_rows_and_stays_a_search() -> None:
     GridSearchCV(LogisticRegression(), {"C": [0.1, 1]}).fit(X, Y)
 
 
+@pytest.mark.usefixtures("verifying")
 def test_cross_validation_shares_rows() -> None:
     pipe = make_pipeline(StandardScaler(), LogisticRegression())
     ours = cross_val_score(pipe, X, Y)

@@ -66,8 +66,8 @@ def test_nothing_comes_to_the_host_between_reading_and_predictions(place: str) -
 
 @EVERYWHERE
 def test_a_forest_is_converted_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    lifted, lift = [], Engine.lift
-    monkeypatch.setattr(Engine, "lift", lambda model: lifted.append(model) or lift(model))
+    lifted, lift = [], Engine.to_sklearn
+    monkeypatch.setattr(Engine, "to_sklearn", lambda model: lifted.append(model) or lift(model))
     X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
     forest = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, y)
     forest.predict(X[:2])
