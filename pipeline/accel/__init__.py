@@ -1,4 +1,4 @@
-"""Unmodified scikit-learn scripts and notebooks, accelerated: ``python -m pipeline accel SCRIPT``.
+"""Unmodified scikit-learn scripts and notebooks, accelerated: ``.venv/bin/python -m pipeline accel SCRIPT``.
 
 In a script, `install` does the same for what follows, and `uninstall` ends it.
 """

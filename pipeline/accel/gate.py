@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from pipeline.typing import Estimator, Table
 
-MIN_CELLS = 200_000
+MIN_SIZE = 200_000
 """Values of a table, rows × columns, below which plain scikit-learn runs."""
 OWNERS = ("sklearn", "xgboost")
 TARGETS = ("LabelBinarizer", "LabelEncoder", "MultiLabelBinarizer")
@@ -27,10 +27,10 @@ TWINNED = frozenset(
 """The transformers that the engine runs on the CPU itself."""
 
 
-def count_cells(X: Table) -> int:
+def count_values(X: Table) -> int:
     """Return the number of values of a table, the non-zero ones of a sparse one.
 
-    >>> count_cells([[1, 2], [3, 4]]), count_cells(np.zeros((3, 5))), count_cells(None)
+    >>> count_values([[1, 2], [3, 4]]), count_values(np.zeros((3, 5))), count_values(None)
     (2, 15, 0)
     """
     if (n_values := getattr(X, "nnz", None)) is not None:

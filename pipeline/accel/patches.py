@@ -21,7 +21,7 @@ from sklearn.utils.parallel import _FuncWrapper
 
 from pipeline.accel import sites
 from pipeline.accel.adopted import Adopted, State, settle, settle_all, state_of
-from pipeline.accel.gate import MIN_CELLS, OWNERS, count_cells, obstacle, pays_on_cpu
+from pipeline.accel.gate import MIN_SIZE, OWNERS, count_values, obstacle, pays_on_cpu
 from pipeline.accel.nesting import carried, is_nested, nested
 from pipeline.accel.sites import Call
 from pipeline.errors import ConfigError, Reason, Refused, Unsupported
@@ -42,7 +42,7 @@ class Settings:
     device: str
     strict: bool
     verify: bool
-    min_cells: int
+    min_size: int
 
 
 Given = tuple[tuple[Any, ...], dict[str, Any]]
@@ -54,7 +54,7 @@ _replaced: list[tuple[Any, str, Any]] = []
 
 
 def install(
-    device: str = "auto", *, strict: bool = False, verify: bool = False, min_cells: int = MIN_CELLS
+    device: str = "auto", *, strict: bool = False, verify: bool = False, min_size: int = MIN_SIZE
 ) -> None:
     """Run what follows of scikit-learn and XGBoost through the engine, where that pays.
 
@@ -70,7 +70,7 @@ def install(
         an equivalent, and rows that would be copied to the host.
     verify : bool, default=False
         Whether to run plain scikit-learn beside it and to compare the results of each call.
-    min_cells : int, default=200_000
+    min_size : int, default=200_000
         Number of values of a table, rows × columns, below which scikit-learn runs. With 0, the
         engine runs whatever it supports, even where it gains nothing.
 
@@ -86,7 +86,7 @@ def install(
     >>> import numpy as np
     >>> from sklearn.preprocessing import StandardScaler
     >>> from pipeline import accel
-    >>> accel.install(device="cpu", min_cells=0)
+    >>> accel.install(device="cpu", min_size=0)
     >>> scaler = StandardScaler().fit(np.array([[0.0], [2.0]]))
     >>> accel.uninstall()
     >>> scaler.mean_, accel.calls()[0].what, accel.calls()[0].ran
@@ -95,12 +95,12 @@ def install(
     from pipeline.system import devices
 
     global _settings
-    if min_cells < 0:
-        raise ConfigError(f"min_cells={min_cells} is negative; pass 0 or more")
+    if min_size < 0:
+        raise ConfigError(f"min_size={min_size} is negative; pass 0 or more")
     choice = devices.choose(device)
     uninstall()
     sites.forget()
-    _settings = Settings("cpu" if choice.name == "cpu" else device, strict, verify, min_cells)
+    _settings = Settings("cpu" if choice.name == "cpu" else device, strict, verify, min_size)
     mixins = [each for name, each in vars(sklearn.base).items() if name.endswith("Mixin")]
     for cls in [*mixins, *_below(BaseEstimator)]:
         _patch(cls)
@@ -309,7 +309,7 @@ def _readable(settings: Settings, user: Any, X: Any) -> State:
     if state.root() is not user:
         raise _Skipped("a step of a pipeline that was fitted as one")
     on_host = state.lifted or state.model.device_ == "cpu"
-    if on_host and count_cells(X) < settings.min_cells:
+    if on_host and count_values(X) < settings.min_size:
         raise _Skipped("small, or nothing to gain")
     if not state.unchanged:
         raise _Skipped("changed since it was fitted")
@@ -318,13 +318,13 @@ def _readable(settings: Settings, user: Any, X: Any) -> State:
 
 def _device_for(settings: Settings, estimator: Any, X: Any) -> str:
     """Return where a fit should run; empty where scikit-learn is as fast."""
-    if X is None or count_cells(X) < settings.min_cells:
+    if X is None or count_values(X) < settings.min_size:
         return ""
     device = settings.device
     if device == "auto":
         from pipeline.accel.engine import device_for
 
         device = device_for(estimator, X)
-    if device == "cpu" and settings.min_cells and not pays_on_cpu(estimator):
+    if device == "cpu" and settings.min_size and not pays_on_cpu(estimator):
         return ""
     return device

@@ -96,7 +96,7 @@ class Rule:
 
     Parameters
     ----------
-    min_cells : float
+    min_size : float
         The fewest cells (rows × columns; of a vectorizer, texts) that are worth a GPU.
     tags : tuple of str
         What it takes: "sparse" rows, "weights" of rows in its `fit`, several "targets".
@@ -137,7 +137,7 @@ class Rule:
         The class of cuml.dask that trains one model on all rows.
     """
 
-    min_cells: float
+    min_size: float
     tags: tuple[Tag, ...] = ()
     runner: Literal["cuml", "text", "cupy", "xgboost"] = "cuml"
     twin: str = ""

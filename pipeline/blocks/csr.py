@@ -236,7 +236,7 @@ def check_numbers(table: Any, reads: Sequence[Read]) -> None:
             _numbers(Objects(block.whole, slice(0, len(block.whole))))
 
 
-def count_cells(table: Any, reads: Sequence[Read]) -> np.ndarray:
+def count_values(table: Any, reads: Sequence[Read]) -> np.ndarray:
     """Return how many rows a table has, and how many of their cells are not zero."""
 
     def count(part: Part) -> tuple[int, Any]:

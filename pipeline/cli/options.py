@@ -122,7 +122,7 @@ accel_options = several(
     device,
     click.option("--strict", is_flag=True, help="Fail at a call that the engine does not support."),
     click.option("--verify", is_flag=True, help="Run plain scikit-learn too, and compare."),
-    whole("--min-cells", default=200_000, least=0,
+    whole("--min-size", default=200_000, least=0,
           about="Values of a table, rows × columns, below which plain scikit-learn runs."),
 )  # fmt: skip
 """The options of the command `accel` and of the magic ``%%pipeline``."""

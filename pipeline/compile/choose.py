@@ -174,7 +174,7 @@ def _shares(estimator: BaseEstimator, rows: int, columns: int) -> Iterator[tuple
     for step, part in named_steps(estimator):
         kind = kind_of_step(part)
         found = rule(part)
-        if least := PREPROCESSING if kind is Kind.PREPROCESSING else found and found.min_cells:
+        if least := PREPROCESSING if kind is Kind.PREPROCESSING else found and found.min_size:
             trees = (getattr(part, "n_estimators", None) or TREES) / TREES
             yield step, rows * (1 if kind is Kind.TEXT else columns) * trees / least
         if meta.holds_estimators(part):

@@ -24,7 +24,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils._user_interface import _print_elapsed_time
 
 from pipeline.blocks.block import Indicators, Numbers, join
-from pipeline.blocks.csr import check_numbers, count_cells
+from pipeline.blocks.csr import check_numbers, count_values
 from pipeline.blocks.table import Read, blocks_to_write
 from pipeline.compile.flat import FlatProgram, side_by_side
 from pipeline.compile.nodes import BlockNode, NodeInput, Passthrough, TransformerNode, check_type
@@ -168,7 +168,7 @@ class ColumnTransformerNode(_SideBySide):
     sparse: bool | None = None
     """Whether the rows of the fit are sparse in scikit-learn; None before."""
     counted: Any = 0
-    """Of the batches so far, what `count_cells` returned."""
+    """Of the batches so far, what `count_values` returned."""
 
     def __init__(
         self, estimator: ColumnTransformer, branches: Sequence[Branch], head: pd.DataFrame
@@ -210,7 +210,7 @@ class ColumnTransformerNode(_SideBySide):
         most = share(1, cells)
         if fills or most < least:
             return most < least  # and of the rows to come, which can only have more columns
-        self.counted = self.counted + count_cells(table, [read for _, read in makers])
+        self.counted = self.counted + count_values(table, [read for _, read in makers])
         return share(*self.counted) < least
 
     def makes_sparse(self, given: bool) -> bool:

@@ -32,7 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 from pipeline import accel
 from pipeline.accel import patches
 from pipeline.accel.adopted import state_of
-from pipeline.accel.gate import MIN_CELLS, TWINNED
+from pipeline.accel.gate import MIN_SIZE, TWINNED
 from pipeline.accel.sites import Site
 from pipeline.cli.options import accel_options
 from pipeline.errors import ConfigError, Refused
@@ -46,14 +46,14 @@ T = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": RNG.choice(["x", "y", "z"], 4
 
 @pytest.fixture(autouse=True)
 def installed() -> Iterator[None]:
-    accel.install(device="cpu", min_cells=0)
+    accel.install(device="cpu", min_size=0)
     yield
     accel.uninstall()
 
 
 @pytest.fixture
 def verifying(installed: None) -> Iterator[None]:
-    accel.install(device="cpu", min_cells=0, verify=True)
+    accel.install(device="cpu", min_size=0, verify=True)
     yield
     differ = {site.what: site.differs for site in accel.calls() if site.differs}
     assert differ == {}
@@ -337,13 +337,13 @@ def test_a_failure_of_the_engine_is_told_and_scikit_learn_runs(
     assert model.coef_.shape == (5,)
     assert last().ran == "plain"
     np.testing.assert_array_equal(before, np.random.get_state()[1])
-    accel.install(device="cpu", min_cells=0, strict=True)
+    accel.install(device="cpu", min_size=0, strict=True)
     with pytest.raises(ZeroDivisionError):
         Ridge().fit(X, Y)
 
 
 def test_strict_refuses_what_the_engine_does_not_support() -> None:
-    accel.install(device="cpu", min_cells=0, strict=True)
+    accel.install(device="cpu", min_size=0, strict=True)
     with pytest.raises(ConfigError, match="SGDClassifier: warm_start=True"):
         SGDClassifier(warm_start=True).fit(X, Y)
 
@@ -403,4 +403,4 @@ def test_the_gate_knows_the_twins() -> None:
 
 def test_the_command_has_the_default_of_the_function() -> None:
     options = {each.name: each for each in accel_options(lambda: None).__click_params__}
-    assert options["min_cells"].default == MIN_CELLS
+    assert options["min_size"].default == MIN_SIZE

@@ -46,9 +46,9 @@ def run(*args: Any) -> tuple[int, str, str]:
 
 def test_a_script_runs_as_by_python_and_a_table_follows(script: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    options = ["--min-cells", 0, "--verify", "--report", report]
-    code, out, err = run(*options, script, "--min-cells", "x")
-    assert (code, out) == (0, "__main__ ['--min-cells', 'x'] 20\n")
+    options = ["--min-size", 0, "--verify", "--report", report]
+    code, out, err = run(*options, script, "--min-size", "x")
+    assert (code, out) == (0, "__main__ ['--min-size', 'x'] 20\n")
     lines = err.split("\n")
     assert lines[1].startswith("The engine ran 4 of 4 calls: ")
     assert lines[1].endswith("; 0 differ")
@@ -83,7 +83,7 @@ def test_a_module_runs_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_a_script_ends_with_its_own_code(script: Path, end: str, code: int, says: str) -> None:
     script.write_text(f"{SCRIPT}{end}\n")
-    found, _, err = run("--min-cells", 0, script)
+    found, _, err = run("--min-size", 0, script)
     assert found == code
     assert says in err
     assert "The engine ran" in err
@@ -93,8 +93,8 @@ def test_a_traceback_is_the_users(script: Path) -> None:
     warns = "import warnings\nwarnings.warn('odd')\n"
     script.write_text(f"{SCRIPT}{warns}model.predict(X[['a']])\n")
     _, _, plain = python(script)
-    _, _, short = run("--min-cells", 0, script)
-    _, _, full = run("--min-cells", 0, "--traceback", "full", script)
+    _, _, short = run("--min-size", 0, script)
+    _, _, full = run("--min-size", 0, "--traceback", "full", script)
     own = f"{os.sep}accel{os.sep}patches.py"
     assert own not in short
     assert own in full
@@ -159,7 +159,7 @@ def shell() -> Iterator[Shell]:
 
 def test_a_cell_of_a_notebook_shows_its_calls(shell: Shell) -> None:
     magic = shell.magics["cell pipeline"]
-    magic("--device cpu --min-cells 0", SCRIPT)
+    magic("--device cpu --min-size 0", SCRIPT)
     shown = magic("", SCRIPT)
     assert [site.what for site in shown] == ["Pipeline.fit", "Pipeline.predict"]
     assert {site.ran for site in shown} == {"cpu"}

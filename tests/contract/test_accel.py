@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("device")
 
 @pytest.fixture(autouse=True)
 def installed(device: Any) -> Iterator[None]:
-    accel.install(device="cuda", strict=True, min_cells=0)
+    accel.install(device="cuda", strict=True, min_size=0)
     yield
     accel.uninstall()
 
@@ -83,7 +83,7 @@ def test_what_a_gpu_cannot_run_is_an_error_if_strict_and_is_told_otherwise() -> 
     y = X[:, 0] > 0
     with pytest.raises(Unsupported, match="decisiontreeclassifier: "):
         make_pipeline(StandardScaler(), DecisionTreeClassifier()).fit(X, y)
-    accel.install(device="cuda", min_cells=0)
+    accel.install(device="cuda", min_size=0)
     make_pipeline(StandardScaler(), DecisionTreeClassifier()).fit(X, y)
     (site,) = accel.calls()
     assert site.ran == "cuda, cpu"
