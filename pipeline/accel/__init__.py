@@ -1,4 +1,4 @@
-"""Unmodified scikit-learn scripts and notebooks, accelerated: ``.venv/bin/python -m pipeline accel SCRIPT``.
+"""Unmodified scikit-learn scripts and notebooks, accelerated; the command is `accel`.
 
 In a script, `install` does the same for what follows, and `uninstall` ends it.
 """

@@ -76,6 +76,7 @@ class State:
                 for name, value in fitted_of(plain[path]).items():
                     if name not in own:
                         dict.__setitem__(vars(part), name, _guarded(value))
+                _replace_words(part, plain[path])
         if agrees:
             self.look()
 
@@ -134,6 +135,14 @@ def parts_of(estimator: Estimator, path: str = "") -> Iterator[tuple[str, Any]]:
     for name, part in getattr(estimator, held) if held else ():
         if isinstance(part, BaseEstimator):
             yield from parts_of(part, f"{path}.{name}")
+
+
+def _replace_words(part: Any, plain: Any) -> None:
+    """Put what scikit-learn's `FeatureUnion` fits for "passthrough" in its list."""
+    if type(part).__name__ == "FeatureUnion":
+        held = part.transformer_list
+        for place, ((_, mine), theirs) in enumerate(zip(held, plain.transformer_list, strict=True)):
+            held[place] = theirs if mine == "passthrough" else held[place]
 
 
 def state_of(estimator: Estimator) -> State | None:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from pipeline.accel.adopted import State, adopt, release
 from pipeline.accel.sites import Call
@@ -66,9 +66,9 @@ def fit(
         Whether to fit a clone with plain scikit-learn, and compare.
     """
     args, params = given
-    beside = clone(user, safe=False) if verify else None
-    work = None if beside is None else partial(getattr(beside, name), *args, **params)
     before = release(user)
+    beside = borrow(user) if verify else None
+    work = None if beside is None else partial(getattr(beside, name), *args, **params)
     try:
         host_bytes = None if choice[1] else 0
         model = Engine(borrow(user), choice[0], fallback=choice[1], host_bytes=host_bytes)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
 from pipeline.accel.adopted import adopt, fitted_of, settle
@@ -47,7 +46,7 @@ def search(user: Any, given: Any, device: str, call: Call, *, verify: bool) -> A
     The parameters are those of `pipeline.accel.engine.fit`.
     """
     (X, *more), params = given
-    beside = clone(user, safe=False) if verify else None
+    beside = borrow(user) if verify else None
     work = None if beside is None else partial(beside.fit, X, *more, **params)
     inner, space = borrow(user), SPACES[type(user).__name__]
     inner.estimator = Accelerated(user.estimator, device, fallback=True)

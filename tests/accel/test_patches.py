@@ -26,7 +26,7 @@ from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
-from sklearn.preprocessing import LabelEncoder, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, LabelEncoder, OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from pipeline import accel
@@ -366,6 +366,18 @@ def test_other_estimators_and_private_attributes() -> None:
     texts = ["a cat", "a dog", "the dog"]
     assert TfidfVectorizer().fit_transform(texts).shape == (3, 3)
     assert list(LabelEncoder().fit_transform(["b", "a"])) == [1, 0]
+
+
+@pytest.mark.usefixtures("verifying")
+def test_words_for_transformers_and_fitted_objects_as_parameters() -> None:
+    union = FeatureUnion([("as_it_is", "passthrough"), ("no", "drop"), ("s", StandardScaler())])
+    assert union.fit(X).n_features_in_ == 5
+    assert type(union.transformer_list[0][1]) is FunctionTransformer
+    assert union.transform(X).shape == (400, 10)
+    forest = RandomForestClassifier(5, random_state=0).fit(X, Y)
+    leaves = FunctionTransformer(lambda X, model: model.apply(X), kw_args={"model": forest})
+    pipe = make_pipeline(leaves, OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+    pipe.fit(X, Y).predict(X)
 
 
 @pytest.mark.usefixtures("verifying")
