@@ -66,33 +66,40 @@ def leaves(estimator: Estimator) -> Iterator[Any]:
     yield estimator
 
 
-def obstacle(estimator: BaseEstimator) -> str:
-    """Return what scikit-learn itself has to run, by the parameters; empty if nothing has.
+def obstacle(estimator: BaseEstimator, X: Table) -> str:
+    """Return what scikit-learn itself has to run; empty if nothing has.
 
     >>> from sklearn.linear_model import SGDClassifier
-    >>> obstacle(SGDClassifier(warm_start=True))
+    >>> obstacle(SGDClassifier(warm_start=True), [[1.0]])
     'warm_start=True'
-    >>> obstacle(SGDClassifier())
+    >>> obstacle(SGDClassifier(), np.ones((1, 1)))
     ''
     """
     if type(estimator).__name__ in TARGETS:
         return "it transforms the target"
-    for name, value in [("", estimator), *estimator.get_params(deep=True).items()]:
-        last = name.rpartition("__")[2]
-        if isinstance(value, np.random.RandomState | np.random.Generator):
-            return f"{name} is a generator, which advances"
-        if last in ("warm_start", "prefit") and value is True:
-            return f"{name}=True"
-        if last.startswith("copy") and value is False:
-            return f"{name}=False may change the table"
-        if last == "cv" and isinstance(value, str) or type(value).__name__ == "FrozenEstimator":
-            return f"{name} is fitted already"
-        if isinstance(value, BaseEstimator) and (why := _own(value)):
-            return f"{name or type(value).__name__} {why}"
-    return ""
+    if isinstance(X, list | tuple) and not (X and isinstance(X[0], str)):
+        return "X is a list"
+    functions = any(type(part).__name__ == "FunctionTransformer" for part in leaves(estimator))
+    if functions and type(X).__module__.startswith("polars."):
+        return "a function of yours is to get a Polars frame"
+    params = [("", estimator), *estimator.get_params(deep=True).items()]
+    return next(filter(None, (_obstacle(name, value) for name, value in params)), "")
 
 
-def _own(part: BaseEstimator) -> str:
-    if not type(part).__module__.startswith((*OWNERS, "pipeline.")):
-        return "is a class of your own"
-    return "has callbacks" if hasattr(part, "_skl_callbacks") else ""
+def _obstacle(name: str, value: Any) -> str:
+    last = name.rpartition("__")[2]
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return f"{name} is a generator, which advances"
+    if last in ("warm_start", "prefit") and value is True:
+        return f"{name}=True"
+    if last.startswith("copy") and value is False:
+        return f"{name}=False may change the table"
+    if last == "memory" and value is not None:
+        return f"{name} keeps fitted steps"
+    if (last == "cv" and isinstance(value, str)) or type(value).__name__ == "FrozenEstimator":
+        return f"{name} is fitted already"
+    if not hasattr(value, "get_params") or isinstance(value, type):
+        return ""
+    if not type(value).__module__.startswith((*OWNERS, "pipeline.")):
+        return f"{name or type(value).__name__} is a class of your own"
+    return f"{name} has callbacks" if hasattr(value, "_skl_callbacks") else ""

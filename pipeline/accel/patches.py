@@ -182,7 +182,7 @@ def _patch_cross_validate() -> None:
             return plain(estimator, X, y, **params)
         from pipeline.accel.searches import cross_validated, shares_rows
 
-        device = "" if obstacle(estimator) else _device_for(settings, estimator, X)
+        device = "" if obstacle(estimator, X) else _device_for(settings, estimator, X)
         if not device or not shares_rows(estimator, params):
             return plain(estimator, X, y, **params)
         call, start = Call("cross_validate"), time.perf_counter()
@@ -290,7 +290,7 @@ def _accelerated(settings: Settings, name: str, user: Any, given: Given, call: C
     device = _device_for(settings, user, X)
     if not device:
         raise _Skipped("small, or nothing to gain")
-    if why := obstacle(user):
+    if why := obstacle(user, X):
         raise Unsupported(Reason(type(user).__name__, why))
     from pipeline.accel.engine import fit
     from pipeline.accel.searches import search, shares

@@ -13,6 +13,7 @@ from typing import Any
 import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, clone
@@ -22,17 +23,20 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_selection import SelectFromModel
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, LabelEncoder, OneHotEncoder, StandardScaler
+from sklearn.utils._testing import MinimalTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from pipeline import accel
 from pipeline.accel import patches
 from pipeline.accel.adopted import state_of
-from pipeline.accel.gate import MIN_SIZE, TWINNED
+from pipeline.accel.gate import MIN_SIZE, TWINNED, obstacle
 from pipeline.accel.sites import Site
 from pipeline.cli.options import accel_options
 from pipeline.errors import ConfigError, Refused
@@ -262,6 +266,23 @@ def test_a_pipeline_with_a_step_of_the_user_runs_plain() -> None:
     assert add.n_ == 1
     assert last().ran == "plain"
     assert "class of your own" in last().why
+
+
+@pytest.mark.parametrize(
+    ("estimator", "table", "why"),
+    [
+        (make_pipeline(StandardScaler(), Ridge(), memory="."), X, "memory keeps fitted steps"),
+        (StandardScaler(copy=False), X, "copy=False may change the table"),
+        (SelectFromModel(Ridge(), prefit=True), X, "prefit=True"),
+        (FunctionTransformer(), pl.DataFrame({"a": [1.0]}), "a function of yours"),
+        (StandardScaler(), [[1.0], [2.0]], "X is a list"),
+        (make_pipeline(MinimalTransformer(), Ridge()), X, "is a class of your own"),
+        (KMeans(random_state=np.random.RandomState(0)), X, "random_state is a generator"),
+        (make_pipeline(FrozenEstimator(StandardScaler())), X, "is fitted already"),
+    ],
+)
+def test_what_scikit_learn_itself_has_to_run(estimator: Any, table: Any, why: str) -> None:
+    assert why in obstacle(estimator, table)
 
 
 def test_a_meta_estimator_of_the_user_has_its_fits_accelerated() -> None:
