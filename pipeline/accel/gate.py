@@ -70,7 +70,7 @@ def obstacle(estimator: BaseEstimator, X: Table) -> str:
     """Return what scikit-learn itself has to run; empty if nothing has.
 
     >>> from sklearn.linear_model import SGDClassifier
-    >>> obstacle(SGDClassifier(warm_start=True), [[1.0]])
+    >>> obstacle(SGDClassifier(warm_start=True), np.ones((1, 1)))
     'warm_start=True'
     >>> obstacle(SGDClassifier(), np.ones((1, 1)))
     ''
@@ -100,6 +100,7 @@ def _obstacle(name: str, value: Any) -> str:
         return f"{name} is fitted already"
     if not hasattr(value, "get_params") or isinstance(value, type):
         return ""
-    if not type(value).__module__.startswith((*OWNERS, "pipeline.")):
+    known = type(value).__module__.startswith((*OWNERS, "pipeline."))
+    if not known or not isinstance(value, BaseEstimator):
         return f"{name or type(value).__name__} is a class of your own"
     return f"{name} has callbacks" if hasattr(value, "_skl_callbacks") else ""
