@@ -50,10 +50,9 @@ def pays_on_cpu(estimator: Estimator) -> bool:
     >>> pays_on_cpu(Ridge()), pays_on_cpu(make_pipeline(StandardScaler(), Ridge()))
     (False, True)
     """
-    inner = getattr(estimator, "estimator", None)
-    if hasattr(type(estimator), "best_estimator_") or hasattr(inner, "steps"):
-        return pays_on_cpu(inner)
-    return any(type(part).__name__ in TWINNED for part in leaves(estimator))
+    inner = getattr(estimator, "estimator", None)  # of a search
+    whole = inner if hasattr(inner, "steps") else estimator
+    return any(type(part).__name__ in TWINNED for part in leaves(whole))
 
 
 def leaves(estimator: Estimator) -> Iterator[Any]:

@@ -52,6 +52,8 @@ def run(
         raise ConfigError(f"{target}: no such file; pass the script to run, or -m and a module")
     if report is not None and report.suffix not in (".html", ".json"):
         raise ConfigError(f"--report {report}: choose a name that ends in .html or .json")
+    if report is not None and not report.parent.is_dir():
+        raise ConfigError(f"--report {report}: the folder does not exist; create it")
     install(**settings)
     try:
         return _run(target, args, as_module, full_traceback)

@@ -111,6 +111,8 @@ def test_errors_name_what_is_wrong(tmp_path: Path, script: Path) -> None:
         2,
         "error: --report report.txt: choose a name that ends in .html or .json\n",
     )
+    code, _, err = run("--report", tmp_path / "no" / "a.html", script)
+    assert (code, err.endswith("a.html: the folder does not exist; create it\n")) == (2, True)
     code, _, err = run("-m", "no_such_module")
     assert code == 1
     assert "no_such_module" in err
