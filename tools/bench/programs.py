@@ -255,11 +255,10 @@ def notes(results: Results) -> str:
         [SIDES[side], f"{rows:,}", *_summary([*filter(None, each.values())])]
         for (side, rows), each in found.items()
     ]
+    every = ["program", *(f"{rows:,} rows" for rows in sizes)]
+    lines = [[t, *(_line(found[OURS, rows][t]) for rows in sizes)] for t in titles]
     tables = [report.table(head, summary, range(1, 6))]
-    for side in sides:
-        every = [SIDES[side], *(f"{rows:,} rows" for rows in sizes)]
-        lines = [[t, *(_line(found[side, rows][t]) for rows in sizes)] for t in titles]
-        tables.append(report.table(every, lines, range(1, len(every))))
+    tables += [report.table(every, lines, range(1, len(every)))] if OURS in sides else []
     return "\n\n".join(tables)
 
 
