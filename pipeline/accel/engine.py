@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from pipeline.accel.adopted import State, adopt, release
-from pipeline.accel.sites import Call
+from pipeline.accel.sites import Site
 from pipeline.accel.verify import first_difference, plainly
 from pipeline.compile.choose import choose_for
 from pipeline.errors import Refused
@@ -46,7 +46,7 @@ def fit(
     name: str,
     given: Any,
     choice: tuple[str, bool],
-    call: Call,
+    call: Site,
     *,
     verify: bool,
 ) -> Any:
@@ -60,7 +60,7 @@ def fit(
         The arguments.
     choice : tuple of str and bool
         The device, and whether steps may run on the host and rows be copied there.
-    call : Call
+    call : Site
         Gets what ran where.
     verify : bool
         Whether to fit a clone with plain scikit-learn, and compare.
@@ -87,7 +87,7 @@ def fit(
     return user if name == "fit" else made
 
 
-def ask(state: State, name: str, given: Any, call: Call, *, verify: bool) -> Any:
+def ask(state: State, name: str, given: Any, call: Site, *, verify: bool) -> Any:
     """Return what the model says in the place of the user's object; parameters as in `fit`."""
     args, params = given
     work = (
@@ -124,7 +124,7 @@ def _said_on_success() -> Iterator[None]:
         )
 
 
-def _tell(model: Estimator, call: Call) -> None:
+def _tell(model: Estimator, call: Site) -> None:
     """Note where the steps of a model ran, and what was copied in its last call."""
     places = model.plan_.placements
     devices = {place.device for place in places} or {model.device_}

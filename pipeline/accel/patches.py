@@ -23,7 +23,7 @@ from pipeline.accel import sites
 from pipeline.accel.adopted import Adopted, State, settle, settle_all, state_of
 from pipeline.accel.gate import MIN_SIZE, OWNERS, count_values, obstacle, pays_on_cpu
 from pipeline.accel.nesting import carried, is_nested, nested
-from pipeline.accel.sites import Call
+from pipeline.accel.sites import Site
 from pipeline.errors import ConfigError, Reason, Refused, Unsupported
 
 FITS = ("fit", "fit_transform", "fit_predict")
@@ -185,7 +185,7 @@ def _patch_cross_validate() -> None:
         device = "" if obstacle(estimator, X) else _device_for(settings, estimator, X)
         if not device or not shares_rows(estimator, params):
             return plain(estimator, X, y, **params)
-        call, start = Call("cross_validate"), time.perf_counter()
+        call, start = Site("", "cross_validate"), time.perf_counter()
         with nested():
             given = estimator, X, y, params
             made = cross_validated(plain, given, device, call, verify=settings.verify)
@@ -207,6 +207,7 @@ def _wrapped(before: Any, name: str) -> Any:
 
     @functools.wraps(before)
     def method(self: Any, *args: Any, **params: Any) -> Any:
+        __tracebackhide__ = True  # notebooks and pytest leave the frame out
         if _settings is None or is_nested():
             if type(self.__dict__) is Adopted:
                 _be_plain(self, name)
@@ -249,7 +250,8 @@ def _outermost(
     settings: Settings, plain: Callable[..., Any], name: str, user: Any, given: Given
 ) -> Any:
     """Run a call by the engine if that pays and succeeds, else by scikit-learn; note what ran."""
-    call, start, failure = Call(f"{type(user).__name__}.{name}"), time.perf_counter(), ""
+    __tracebackhide__ = True
+    call, start, failure = Site("", f"{type(user).__name__}.{name}"), time.perf_counter(), ""
     try:
         with nested():
             try:
@@ -272,12 +274,12 @@ def _outermost(
         _note(call, start)
 
 
-def _note(call: Call, start: float) -> None:
+def _note(call: Site, start: float) -> None:
     call.seconds = time.perf_counter() - start - call.plain_seconds
     sites.note(call)
 
 
-def _accelerated(settings: Settings, name: str, user: Any, given: Given, call: Call) -> Any:
+def _accelerated(settings: Settings, name: str, user: Any, given: Given, call: Site) -> Any:
     args, params = given
     X = args[0] if args else params.get("X")
     if name in BATCHES:

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.metrics import check_scoring
 
 from pipeline.accel.adopted import adopt, fitted_of, settle
-from pipeline.accel.sites import Call
+from pipeline.accel.sites import Site
 from pipeline.accel.verify import first_difference, plainly
 from pipeline.model.accelerated import Accelerated
 from pipeline.table.borrowed import borrow
@@ -40,7 +40,7 @@ def _has_known_scores(scoring: Any) -> bool:
     return names or type(scoring).__module__.startswith("sklearn.metrics.")
 
 
-def search(user: Any, given: Any, device: str, call: Call, *, verify: bool) -> Any:
+def search(user: Any, given: Any, device: str, call: Site, *, verify: bool) -> Any:
     """Fit a search over a model, and give the user's search what it has found.
 
     The parameters are those of `pipeline.accel.engine.fit`.
@@ -89,7 +89,7 @@ def _bare(params: Params) -> dict[str, Any]:
 
 
 def cross_validated(
-    plain: Callable[..., Any], given: Any, device: str, call: Call, *, verify: bool
+    plain: Callable[..., Any], given: Any, device: str, call: Site, *, verify: bool
 ) -> Any:
     """Return what scikit-learn's `cross_validate` returns, of a pipeline on shared rows.
 
@@ -100,7 +100,7 @@ def cross_validated(
     given : tuple of an estimator, X, y and a dict
         Its arguments.
     device : {"cpu", "cuda"}
-    call : Call
+    call : Site
         Gets what ran where.
     verify : bool
         Whether to compare with plain scikit-learn.

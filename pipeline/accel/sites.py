@@ -6,12 +6,13 @@ import sys
 from dataclasses import dataclass
 
 _OURS = ("pipeline", "sklearn", "xgboost", "joblib", "contextlib", "functools", "threading")
+_SUMMED = ("seconds", "to_device_bytes", "to_host_bytes", "plain_seconds")
 PLAIN = "plain"
 
 
 @dataclass
 class Site:
-    """The calls of one method from one line that went the same way.
+    """The calls of one method from one line that went the same way; or one such call.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ class Site:
 
     where: str
     what: str
-    ran: str
+    ran: str = PLAIN
     why: str = ""
     n: int = 0
     seconds: float = 0.0
@@ -47,20 +48,6 @@ class Site:
     to_host_bytes: int = 0
     plain_seconds: float = 0.0
     n_differ: int = 0
-    differs: str = ""
-
-
-@dataclass
-class Call:
-    """What one call adds to its site."""
-
-    what: str
-    ran: str = PLAIN
-    why: str = ""
-    seconds: float = 0.0
-    to_device_bytes: int = 0
-    to_host_bytes: int = 0
-    plain_seconds: float = 0.0
     differs: str = ""
 
 
@@ -77,15 +64,13 @@ def forget() -> None:
     _SITES.clear()
 
 
-def note(call: Call) -> None:
+def note(call: Site) -> None:
     """Add a call to the site of the line outside of scikit-learn that has made it."""
     key = _caller(), call.what, call.ran, call.why
-    site = _SITES.get(key) or _SITES.setdefault(key, Site(*key))
+    site = _SITES.setdefault(key, Site(*key))
+    for name in _SUMMED:
+        setattr(site, name, getattr(site, name) + getattr(call, name))
     site.n += 1
-    site.seconds += call.seconds
-    site.to_device_bytes += call.to_device_bytes
-    site.to_host_bytes += call.to_host_bytes
-    site.plain_seconds += call.plain_seconds
     site.n_differ += bool(call.differs)
     site.differs = site.differs or call.differs
 

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from pipeline.accel.adopted import fitted_of, parts_of, state_of
-from pipeline.accel.sites import Call
+from pipeline.accel.sites import Site
 
 RTOL = {"float32": 2e-6, "float64": 1e-7}
 ATOL = {"float32": 1e-6, "float64": 1e-9}
@@ -30,14 +30,14 @@ class Plain:
 
 
 @contextmanager
-def plainly(work: Callable[[], Any] | None, call: Call) -> Iterator[Plain | None]:
+def plainly(work: Callable[[], Any] | None, call: Site) -> Iterator[Plain | None]:
     """Call plain scikit-learn first, silently, and let what is inside draw the same numbers.
 
     Parameters
     ----------
     work : callable or None
         None does nothing.
-    call : Call
+    call : Site
         Gets the time.
     """
     if work is None:

@@ -11,6 +11,14 @@ from pipeline.accel.call_table import Calls, calls
 from pipeline.accel.patches import install, is_installed
 from pipeline.accel.sites import forget
 from pipeline.cli.options import accel_options
+from pipeline.errors import ConfigError
+
+
+class CellFailed(Exception):  # noqa: N818
+    """The code below the magic failed; its traceback has been shown."""
+
+    def _render_traceback_(self) -> list[str]:
+        return []  # which is what IPython shows of this one
 
 
 def load(shell: Any) -> None:
@@ -27,7 +35,9 @@ def load(shell: Any) -> None:
         if line or not is_installed():
             install(**_parse(line))
         forget()
-        shell.run_cell(cell).raise_error()
+        done = shell.run_cell(cell)
+        if not done.success:
+            raise CellFailed("the code failed") from None
         return calls()
 
     shell.register_magic_function(pipeline, "cell")
@@ -44,5 +54,13 @@ def _parse(line: str) -> dict[str, Any]:
 
     >>> _parse("--device cpu --verify")["verify"]
     True
+
+    Raises
+    ------
+    ConfigError
+        An option does not exist, or has no such value.
     """
-    return dict(_settings.main(shlex.split(line), standalone_mode=False))
+    try:
+        return dict(_settings.main(shlex.split(line), standalone_mode=False))
+    except click.ClickException as error:
+        raise ConfigError(f"%%pipeline: {error.format_message()}") from None

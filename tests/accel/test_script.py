@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,10 +12,11 @@ from typing import Any
 import pytest
 
 import pipeline
-from pipeline import accel
 from pipeline.accel.call_table import Calls
 from pipeline.accel.sites import Site
-from tests.commands import ROOT, python
+from pipeline.cli.magics import CellFailed
+from pipeline.errors import ConfigError
+from tests.commands import python
 
 SCRIPT = """
 import sys
@@ -147,8 +147,11 @@ class Shell:
         self.magics[f"{kind} {function.__name__}"] = function
 
     def run_cell(self, cell: str) -> Any:
-        exec(cell, {"__name__": "__main__"})
-        return SimpleNamespace(raise_error=lambda: None)
+        try:
+            exec(cell, {"__name__": "__main__"})
+        except ZeroDivisionError:
+            return SimpleNamespace(success=False)
+        return SimpleNamespace(success=True)
 
 
 @pytest.fixture
@@ -165,7 +168,7 @@ def test_a_cell_of_a_notebook_shows_its_calls(shell: Shell) -> None:
     shown = magic("", SCRIPT)
     assert [site.what for site in shown] == ["Pipeline.fit", "Pipeline.predict"]
     assert {site.ran for site in shown} == {"cpu"}
-    pipeline.unload_ipython_extension(shell)
-    assert accel.calls() == shown
-    assert "sklearn" in sys.modules
-    assert (ROOT / "pipeline/cli/magics.py").exists()
+    with pytest.raises(CellFailed):
+        magic("", "1 / 0")
+    with pytest.raises(ConfigError, match="%%pipeline: No such option '--devise'"):
+        magic("--devise cpu", "")
