@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,11 +13,12 @@ from typing import Any
 import pytest
 
 import pipeline
+from pipeline import accel
 from pipeline.accel.call_table import Calls
 from pipeline.accel.sites import Site
 from pipeline.cli.magics import CellFailed
 from pipeline.errors import ConfigError
-from tests.commands import python
+from tests.commands import Done, call, python
 
 SCRIPT = """
 import sys
@@ -40,8 +42,17 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-def run(*args: Any) -> tuple[int, str, str]:
-    return python("-m", "pipeline", "accel", "--device", "cpu", *map(str, args))
+OPTIONS = "accel", "--device", "cpu"
+
+
+def run(*args: object) -> Done:
+    return call(*OPTIONS, *args)
+
+
+@pytest.fixture(autouse=True)
+def uninstalled() -> Iterator[None]:
+    yield
+    accel.uninstall()
 
 
 def test_a_script_runs_as_by_python_and_a_table_follows(script: Path, tmp_path: Path) -> None:
@@ -70,7 +81,7 @@ def test_by_default_a_small_table_is_left_to_scikit_learn(script: Path) -> None:
 
 def test_a_module_runs_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").write_text(SCRIPT)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}", prepend=os.pathsep)
+    monkeypatch.setattr(sys, "path", [sys.path[0], f"{tmp_path}", *sys.path[1:]])
     assert run("-m", "mine", "x")[:2] == (0, "__main__ ['x'] 20\n")
 
 
@@ -90,11 +101,11 @@ def test_a_script_ends_with_its_own_code(script: Path, end: str, code: int, says
 
 
 def test_a_traceback_is_the_users(script: Path) -> None:
-    warns = "import warnings\nwarnings.warn('odd')\n"
-    script.write_text(f"{SCRIPT}{warns}model.predict(X[['a']])\n")
-    _, _, plain = python(script)
-    _, _, short = run("--min-size", 0, script)
+    script.write_text(f"{SCRIPT}model.predict(X[['a']])\n")
     _, _, full = run("--min-size", 0, "--traceback", "full", script)
+    script.write_text(f"{SCRIPT}import warnings\nwarnings.warn('odd')\nmodel.predict(X[['a']])\n")
+    _, _, plain = python(script)
+    _, _, short = python("-m", "pipeline", *OPTIONS, "--min-size", 0, script)
     own = f"{os.sep}accel{os.sep}patches.py"
     assert own not in short
     assert own in full
