@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 import zlib
 from collections.abc import Iterator
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,9 @@ class State:
         self.beside: Any = None
         """The same estimator fitted by plain scikit-learn, to verify predictions."""
         self._seen: list[tuple[Any, dict[str, Any]]] = []
+        self._given: dict[tuple[str, str], tuple[Any, Any]] = {}
+        """By path and name: an attribute as it was set, perhaps read-only, and as it was fitted."""
+        self._lock = RLock()
         _STATES.add(self)
 
     def look(self) -> None:
@@ -62,23 +66,50 @@ class State:
                 return False
         return True
 
-    def lift(self) -> None:
+    def give(self, path: str, name: str, value: Any) -> None:
+        """Set a fitted attribute of one of the objects."""
+        if (part := self.parts[path]()) is not None:
+            shown = _guarded(value) if state_of(part) is self else value
+            self._given[path, name] = shown, value
+            dict.__setitem__(part.__dict__, name, shown)
+
+    def without_given(self, path: str, part: BaseEstimator) -> dict[str, Any]:
+        """Return what one of the objects holds, without the attributes that were set here."""
+        own = vars_of(part)
+        if path in self.parts and self.parts[path]() is part:
+            for (where, name), values in self._given.items():
+                if where == path and any(own.get(name, self) is value for value in values):
+                    del own[name]
+        return own
+
+    def lift(self, *, overwrite: bool = False) -> None:
         """Give the objects the fitted attributes that plain scikit-learn would have set."""
-        if self.lifted:
-            return
-        self.lifted = True
-        agrees = self.unchanged
-        with nested():
-            plain = dict(parts_of(self.model.fitted_estimator()))
+        with self._lock:
+            if self.lifted:
+                return
+            agrees = self.unchanged
+            with nested():
+                plain = dict(parts_of(self.model.fitted_estimator()))
+            for path, ref in self.parts.items():
+                if (part := ref()) is not None:
+                    own = vars_of(part)
+                    for name, value in fitted_of(plain[path]).items():
+                        if overwrite or name not in own:
+                            self.give(path, name, value)
+                    _replace_words(part, plain[path])
+            self.lifted = True
+            if agrees:
+                self.look()
+
+    def release(self) -> None:
+        """Let the objects be plain scikit-learn's from now on, which may write to the arrays."""
         for path, ref in self.parts.items():
-            if (part := ref()) is not None:
-                own = vars_of(part)
-                for name, value in fitted_of(plain[path]).items():
-                    if name not in own:
-                        dict.__setitem__(vars(part), name, _guarded(value))
-                _replace_words(part, plain[path])
-        if agrees:
-            self.look()
+            part = ref()
+            if part is not None and state_of(part) is self:
+                part.__dict__ = own = vars_of(part)
+                for (where, name), (shown, value) in self._given.items():
+                    if where == path and own.get(name, self) is shown:
+                        own[name] = value
 
 
 class Adopted(dict):  # type: ignore[type-arg]
@@ -107,7 +138,8 @@ def _reads(name: str) -> Any:
 
 for _name in (
     *("__contains__", "__eq__", "__getitem__", "__iter__", "__len__", "__ne__", "__or__"),
-    *("__repr__", "copy", "get", "items", "keys", "values"),
+    *("__delitem__", "__repr__", "__reversed__", "__ror__", "copy", "get", "items", "keys"),
+    *("pop", "popitem", "setdefault", "values"),
 ):
     setattr(Adopted, _name, _reads(_name))
 
@@ -151,7 +183,7 @@ def state_of(estimator: Estimator) -> State | None:
     return own.state if type(own) is Adopted else None
 
 
-def adopt(root: BaseEstimator, model: Any) -> State:
+def adopt(root: BaseEstimator, model: Any, before: State | None = None) -> State:
     """Have an object, and the steps of a pipeline, hold what a model has learned.
 
     Parameters
@@ -159,48 +191,39 @@ def adopt(root: BaseEstimator, model: Any) -> State:
     root : estimator
     model : Accelerated
         Fitted.
+    before : State, optional
+        Of the fit before.
     """
-    state = State(model, root)
-    for (_, part), (_, fresh) in zip(parts_of(root), parts_of(model.estimator), strict=True):
-        kept = {
-            name: value
-            for name, value in vars_of(part).items()
-            if name in vars(fresh) or not (name.startswith("_") or name.endswith("_"))
-        }
+    state, others = State(model, root), False
+    for (path, part), (_, fresh) in zip(parts_of(root), parts_of(model.estimator), strict=True):
+        kept = before.without_given(path, part) if before else vars_of(part)
+        others = others or not vars(fresh).keys() >= kept.keys()
         part.__dict__ = own = Adopted(kept)
         own.state = state
     for name in _EARLY:
         if name in vars(model) and not hasattr(type(root), name):
-            dict.__setitem__(root.__dict__, name, vars(model)[name])
+            state.give("", name, vars(model)[name])
     state.look()
-    if type(root).__module__.startswith("xgboost"):  # which reads attributes of its class
+    # Attributes of a fit by plain scikit-learn are not to be read; XGBoost's class has some.
+    if others or type(root).__module__.startswith("xgboost"):
+        state.lift(overwrite=True)
+    return state
+
+
+def settle(estimator: Estimator) -> State | None:
+    """Let an object be plain scikit-learn's from now on, fitted; return its state."""
+    state = state_of(estimator)
+    if state is not None:
         state.lift()
+        state.release()
     return state
 
 
 def settle_all() -> None:
     """Let all objects be plain scikit-learn's from now on."""
     for state in list(_STATES):
-        if (root := state.root()) is not None and state_of(root) is state:
-            settle(root)
-        state.lift()  # there may be a step whose pipeline is gone
-
-
-def release(estimator: Estimator) -> State | None:
-    """Let an object be plain scikit-learn's from now on, without lifting; return its state."""
-    state = state_of(estimator)
-    if state is not None:
-        for ref in state.parts.values():
-            part = ref()
-            if part is not None and state_of(part) is state:
-                part.__dict__ = vars_of(part)
-    return state
-
-
-def settle(estimator: Estimator) -> None:
-    """Let an object be plain scikit-learn's from now on, fitted."""
-    if (state := release(estimator)) is not None:
         state.lift()
+        state.release()
 
 
 def _guarded(value: Any) -> Any:

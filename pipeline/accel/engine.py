@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from pipeline.accel.adopted import State, adopt, release
+from pipeline.accel.adopted import State, adopt, settle, state_of
 from pipeline.accel.sites import Site
 from pipeline.accel.verify import first_difference, plainly
 from pipeline.compile.choose import choose_for
@@ -19,9 +18,6 @@ from pipeline.errors import Refused
 from pipeline.model.accelerated import Accelerated
 from pipeline.table.borrowed import borrow
 from pipeline.typing import Estimator, Params, Table
-
-_SAID: dict[Any, Any] = {}
-"""The warnings that were given out, by text and line, as Python keeps them for a module."""
 
 
 class Engine(Accelerated):
@@ -66,19 +62,23 @@ def fit(
         Whether to fit a clone with plain scikit-learn, and compare.
     """
     args, params = given
-    before = release(user)
+    before = state_of(user)
+    if before is not None and before.root() is not user:
+        before = settle(user)
+    elif before is not None:
+        before.release()  # without lifting, which takes long on a GPU
     beside = borrow(user) if verify else None
     work = None if beside is None else partial(getattr(beside, name), *args, **params)
     try:
         host_bytes = None if choice[1] else 0
         model = Engine(borrow(user), choice[0], fallback=choice[1], host_bytes=host_bytes)
-        with plainly(work, call) as plain, _draws_undone(), _said_on_success():
+        with plainly(work, call) as plain, _draws_undone():
             made = getattr(model, name)(*args, **params)
     except BaseException:
         if before is not None:
             before.lift()
         raise
-    state = adopt(user, model)
+    state = adopt(user, model, before)
     _tell(model, call)
     if plain is not None:
         state.beside = beside
@@ -110,18 +110,6 @@ def _draws_undone() -> Iterator[None]:
     except Exception:
         np.random.set_state(before)
         raise
-
-
-@contextmanager
-def _said_on_success() -> Iterator[None]:
-    """Give warnings out when the work inside has ended, and none if it fails."""
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        yield
-    for each in said:
-        warnings.warn_explicit(
-            each.message, each.category, each.filename, each.lineno, registry=_SAID
-        )
 
 
 def _tell(model: Estimator, call: Site) -> None:

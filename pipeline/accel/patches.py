@@ -107,6 +107,7 @@ def install(
     _replace(BaseEstimator, "__init_subclass__", classmethod(_patch_later))
     _replace(BaseEstimator, "__getattr__", _lift_missing)
     _replace(BaseEstimator, "__dir__", _dir_of_lifted)
+    _replace(BaseEstimator, "__delattr__", _delete_of_lifted)
     for name, made in carried(_FuncWrapper).items():
         _replace(_FuncWrapper, name, made)
 
@@ -231,15 +232,31 @@ def _be_plain(estimator: BaseEstimator, name: str) -> None:
 
 def _lift_missing(self: BaseEstimator, name: str) -> Any:
     """Return an attribute that is set only when it is read: `BaseEstimator.__getattr__`."""
-    if not name.startswith("__") and (state := state_of(self)) is not None:
+    state = None if name.startswith("__") else state_of(self)
+    if state is not None:
         state.lift()
+    elif own := _next(self, "__getattr__", _lift_missing):
+        return own(self, name)
     return object.__getattribute__(self, name)  # finds it, or raises as before
 
 
 def _dir_of_lifted(self: BaseEstimator) -> Iterable[str]:
     if (state := state_of(self)) is not None:
         state.lift()
-    return object.__dir__(self)
+    names: Iterable[str] = _next(self, "__dir__", _dir_of_lifted)(self)
+    return names
+
+
+def _delete_of_lifted(self: BaseEstimator, name: str) -> None:
+    if (state := state_of(self)) is not None:
+        state.lift()
+    _next(self, "__delattr__", _delete_of_lifted)(self, name)
+
+
+def _next(user: BaseEstimator, name: str, ours: Any) -> Any:
+    """Return the method of a class, a mixin of the user's perhaps, that ours stands before."""
+    found = (vars(cls)[name] for cls in type(user).__mro__ if name in vars(cls))
+    return next((method for method in found if method is not ours), None)
 
 
 class _Skipped(Exception):  # noqa: N818

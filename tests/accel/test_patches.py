@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import subprocess
 import sys
+import time
 import warnings
+import weakref
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import joblib
@@ -27,6 +32,7 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_val_score
+from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, LabelEncoder, OneHotEncoder, StandardScaler
@@ -36,6 +42,7 @@ from sklearn.utils.validation import check_is_fitted
 from pipeline import accel
 from pipeline.accel import patches
 from pipeline.accel.adopted import state_of
+from pipeline.accel.engine import Engine
 from pipeline.accel.gate import MIN_SIZE, TWINNED, obstacle
 from pipeline.accel.sites import Site
 from pipeline.cli.options import accel_options
@@ -173,6 +180,27 @@ def test_a_large_array_is_read_only() -> None:
     with pytest.raises(ValueError, match="read-only"):
         model._fit_X[0] = 9
     many[0] = 1  # the user's own stays as it was
+    words = np.ones((40, 20_000))
+    counted = MultinomialNB().fit(words, np.arange(40) % 10).partial_fit(words, np.arange(40) % 10)
+    assert counted.class_count_.sum() == 80
+    accel.uninstall()
+    model._fit_X[0] = 9
+
+
+def test_the_fit_of_a_step_leaves_the_other_steps_fitted() -> None:
+    pipe = make_pipeline(StandardScaler(), Ridge()).fit(X, Y)
+    pipe[-1].fit(2 * X, Y)
+    assert pipe[0].mean_.shape == (5,)
+    np.testing.assert_allclose(pipe.predict(X), pipe[-1].predict(pipe[0].transform(X)))
+
+
+def test_a_fit_replaces_the_attributes_of_plain_scikit_learn() -> None:
+    accel.uninstall()
+    model = Ridge().fit(X, Y)
+    accel.install(device="cpu", min_size=0)
+    model.fit(X, 2 * Y)
+    assert last().ran == "cpu"
+    np.testing.assert_allclose(model.coef_, Ridge().fit(X, 2 * Y).coef_)
 
 
 def test_an_object_can_be_fitted_again() -> None:
@@ -197,9 +225,10 @@ def test_a_fit_that_fails_leaves_the_one_before() -> None:
 
 def test_attributes_of_the_user_stay() -> None:
     model = Ridge()
-    model.note = 1
-    model.fit(X, Y)
-    assert model.note == 1
+    model.note = model._note = model.note_ = 1
+    model.fit(X, Y).fit(X, Y)
+    assert model.coef_.shape == (5,)
+    assert (model.note, model._note, model.note_) == (1, 1, 1)
 
 
 def test_warm_start_partial_fit_and_generators_are_plain_scikit_learn() -> None:
@@ -374,6 +403,77 @@ def test_warnings_are_given_out_once() -> None:
         warnings.simplefilter("always")
         LogisticRegression(max_iter=1).fit(X, Y)
     assert [each.category for each in said] == [ConvergenceWarning]
+
+
+def test_a_filter_of_warnings_by_module_holds() -> None:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", module="sklearn")
+        LogisticRegression(max_iter=1).fit(X, Y)
+    assert said == []
+
+
+def test_a_lift_that_fails_can_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Ridge().fit(X, Y)
+    with monkeypatch.context() as patch:
+        patch.setattr("pipeline.accel.engine.Engine.to_sklearn", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            _ = model.coef_
+    assert model.coef_.shape == (5,)
+
+
+def test_threads_read_what_one_of_them_lifts(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, arrived = Engine.to_sklearn, Barrier(2)
+
+    def slow(model: Engine) -> Any:
+        time.sleep(0.05)
+        return plain(model)
+
+    def read(model: Ridge) -> Any:
+        arrived.wait()
+        return model.coef_
+
+    monkeypatch.setattr(Engine, "to_sklearn", slow)
+    models = [Ridge().fit(X, Y)] * 2
+    with ThreadPoolExecutor(2) as pool:
+        assert [each.shape for each in pool.map(read, models)] == [(5,), (5,)]
+
+
+def test_attributes_can_be_deleted_before_they_are_read() -> None:
+    model = Ridge().fit(X, Y)
+    del model.coef_
+    assert not hasattr(model, "coef_")
+    model.fit(X, Y)
+    assert vars(model).pop("coef_").shape == (5,)
+
+
+def test_a_mixin_of_the_user_is_reached() -> None:
+    class Delegates:
+        def __getattr__(self, name: str) -> str:
+            return name
+
+        def __dir__(self) -> list[str]:
+            return ["anything"]
+
+    class Mine(BaseEstimator, Delegates):
+        pass
+
+    assert Mine().anything == "anything"
+    assert dir(Mine()) == ["anything"]
+
+
+def test_a_fitted_object_goes_when_it_is_deleted() -> None:
+    pipe = of_text_and_numbers().fit(T, Y)
+    pipe.predict(T)
+    assert pipe[-1].coef_.shape == (1, 5)
+    gone = weakref.ref(pipe), weakref.ref(state_of(pipe).model)
+    gc.collect()
+    gc.disable()
+    try:
+        del pipe
+        assert [each() for each in gone] == [None, None]
+    finally:
+        gc.enable()
 
 
 @pytest.mark.usefixtures("verifying")
