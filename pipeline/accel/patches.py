@@ -6,6 +6,7 @@ The objects stay what they are. Users' own classes run plain, and so does what t
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import time
 import types
@@ -51,6 +52,16 @@ _settings: Settings | None = None
 _patched: dict[type, dict[str, tuple[Any, Any]]] = {}
 """For each class and name: what was there, and what is in its place."""
 _replaced: list[tuple[Any, str, Any]] = []
+
+
+def _forked() -> None:
+    """Run plain scikit-learn in a process that is forked: a GPU could not be used there."""
+    global _settings
+    _settings = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def install(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import runpy
 import sys
-import traceback
 import types
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from pipeline.accel.patches import install
 from pipeline.errors import ConfigError
 
 _OURS = str(Path(__file__).parents[1])
+_INTERRUPTED = 130
 _RUNNERS = (runpy.__file__, "<frozen runpy>")
 
 
@@ -46,10 +48,10 @@ def run(
     Raises
     ------
     ConfigError
-        There is no such file, or the report has another ending.
+        There is no such script, it stands beside another package `pipeline`, or the report cannot
+        be written.
     """
-    if not as_module and not Path(target).exists():
-        raise ConfigError(f"{target}: no such file; pass the script to run, or -m and a module")
+    _check(target, as_module)
     if report is not None and report.suffix not in (".html", ".json"):
         raise ConfigError(f"--report {report}: choose a name that ends in .html or .json")
     if report is not None and not report.parent.is_dir():
@@ -64,21 +66,36 @@ def run(
             report.write_text(render(report.suffix, target), "utf-8")
 
 
+def _check(target: str, as_module: bool) -> None:
+    if as_module:
+        with suppress(ModuleNotFoundError):
+            if importlib.util.find_spec(target) is not None:
+                return
+        raise ConfigError(f"no module named {target}; is its folder on PYTHONPATH?")
+    if not Path(target).exists():
+        raise ConfigError(f"{target}: no such file; pass the script to run, or -m and a module")
+    for other in (Path(target).with_name("pipeline"), Path(target).with_name("pipeline.py")):
+        if other.exists() and other.resolve() != Path(_OURS):
+            raise ConfigError(f"{other}: has the name of this package; rename it, or move {target}")
+
+
 def _run(target: str, args: Sequence[str], as_module: bool, full_traceback: bool) -> int:
     before = sys.argv[:], sys.path[:]
     sys.argv[:] = [target, *args]
-    sys.path[0] = "" if as_module else str(Path(target).resolve().parent)
+    path = str(Path(target).absolute())
+    sys.path[0] = "" if as_module else str(Path(path).resolve().parent)
     try:
         if as_module:
             runpy.run_module(target, run_name="__main__", alter_sys=True)
         else:
-            runpy.run_path(target, run_name="__main__")
+            runpy.run_path(path, run_name="__main__")
     except SystemExit as ended:
         return _exit_code(ended)
-    except Exception as error:
-        frames = error.__traceback__ if full_traceback else _without_ours(error.__traceback__)
-        traceback.print_exception(error.with_traceback(frames))
-        return 1
+    except (Exception, KeyboardInterrupt) as error:
+        if not full_traceback:
+            _leave_out_ours(error)
+        sys.excepthook(type(error), error, error.__traceback__)
+        return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     finally:
         sys.argv[:], sys.path[:] = before
     return 0
@@ -92,14 +109,16 @@ def _exit_code(ended: SystemExit) -> int:
     return 1
 
 
-def _without_ours(frames: types.TracebackType | None) -> types.TracebackType | None:
-    """Return a traceback without the frames of this package and of what runs the script."""
-    kept = None
-    for each in reversed([*_each(frames)]):
-        file = each.tb_frame.f_code.co_filename
-        if not file.startswith(_OURS) and file not in _RUNNERS:
-            kept = types.TracebackType(kept, each.tb_frame, each.tb_lasti, each.tb_lineno)
-    return kept
+def _leave_out_ours(error: BaseException | None) -> None:
+    """Cut the frames of this package, and of what runs the script, from an error and its causes."""
+    while error is not None:
+        kept = None
+        for each in reversed([*_each(error.__traceback__)]):
+            file = each.tb_frame.f_code.co_filename
+            if not file.startswith(_OURS) and file not in _RUNNERS:
+                kept = types.TracebackType(kept, each.tb_frame, each.tb_lasti, each.tb_lineno)
+        error.__traceback__ = kept
+        error = error.__cause__ or error.__context__
 
 
 def _each(frames: types.TracebackType | None) -> Iterator[types.TracebackType]:

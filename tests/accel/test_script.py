@@ -50,7 +50,8 @@ def run(*args: object) -> Done:
 
 
 @pytest.fixture(autouse=True)
-def uninstalled() -> Iterator[None]:
+def uninstalled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     yield
     accel.uninstall()
 
@@ -90,6 +91,9 @@ def test_a_module_runs_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     [
         ("sys.exit(3)", 3, ""),
         ("sys.exit('too bad')", 1, "too bad\n"),
+        ("raise KeyboardInterrupt", 130, "KeyboardInterrupt"),
+        ("import os; os.chdir('/'); open(__file__).close()", 0, ""),
+        ("sys.excepthook = lambda *given: sys.stderr.write('my own'); 1 / 0", 1, "my own"),
     ],
 )
 def test_a_script_ends_with_its_own_code(script: Path, end: str, code: int, says: str) -> None:
@@ -124,9 +128,24 @@ def test_errors_name_what_is_wrong(tmp_path: Path, script: Path) -> None:
     )
     code, _, err = run("--report", tmp_path / "no" / "a.html", script)
     assert (code, err.endswith("a.html: the folder does not exist; create it\n")) == (2, True)
-    code, _, err = run("-m", "no_such_module")
-    assert code == 1
-    assert "no_such_module" in err
+    code, _, err = run("-m", "no.such_module")
+    assert (code, err) == (
+        2,
+        "error: no module named no.such_module; is its folder on PYTHONPATH?\n",
+    )
+    (tmp_path / "pipeline.py").write_text("")
+    code, _, err = run(script)
+    assert code == 2
+    assert "pipeline.py: has the name of this package; rename it, or move " in err
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_process_runs_plain(script: Path) -> None:
+    forks = "import os\nif os.fork():\n    os.wait()\nelse:\n"
+    forks += "    from pipeline.accel.patches import is_installed\n    print(is_installed())\n"
+    script.write_text(f"{forks}    os._exit(sys.stdout.flush() or 0)\n")
+    script.write_text(f"import sys\n{script.read_text()}")
+    assert python("-m", "pipeline", *OPTIONS, script)[:2] == (0, "False\n")
 
 
 def test_the_page_shows_lines_calls_and_differences() -> None:
