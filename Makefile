@@ -44,8 +44,8 @@ endif
 .PHONY: help setup setup-bench setup-tables setup-docs setup-mlflow setup-release \
 	setup-contract doctor list models new-task data fetched synthetic explain run compare report \
 	tune gallery predict bench bench-preprocessing bench-programs bench-searches bench-prediction \
-	bench-importance bench-tables gpu-proof test test-full test-sklearn test-mlflow fuzz \
-	test-contract contract-snapshot docs lint format types audit lock release clean clean-venv \
+	bench-importance bench-tables gpu-proof test test-full test-sklearn test-examples test-mlflow \
+	fuzz test-contract contract-snapshot docs lint format types audit lock release clean clean-venv \
 	clean-data
 
 help: ## List the targets and variables
@@ -110,6 +110,8 @@ test-full: lint types ## Check style and types, then run all tests that need no 
 	$(python) -m pytest -m alone
 test-sklearn: setup ## Run scikit-learn's own tests with our classes in the places of its own
 	OMP_NUM_THREADS=1 $(python) -m tools.sklearn_suite $(ARGS)
+test-examples: setup ## Run scikit-learn's own examples, plain and accelerated
+	OMP_NUM_THREADS=1 $(python) -m tools.examples $(ARGS)
 fuzz: setup ## Run random programs in plain scikit-learn and in ours, from number SEED on
 	$(python) -m tools.fuzz --seed '$(SEED)' $(ARGS)
 test-contract: setup-contract ## Hold the GPU code against the real RAPIDS packages (no GPU needed)

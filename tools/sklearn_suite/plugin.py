@@ -1,6 +1,7 @@
 """The plugin of pytest: puts the stand-ins in their places while a test module is imported.
 
-scikit-learn and `pipeline` themselves are loaded before, and keep scikit-learn's classes.
+scikit-learn and `pipeline` themselves are loaded before, and keep scikit-learn's classes. With
+``--accel``, the classes stay and their calls are accelerated.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.utils import all_estimators
 
+from pipeline import accel
+from pipeline.accel import sites
 from tools.sklearn_suite import stand_ins
 
 CHECKED = {
@@ -80,15 +83,23 @@ class Expected:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add our options."""
     parser.addoption("--plain", action="store_true", help="with scikit-learn's own classes")
+    parser.addoption("--accel", action="store_true", help="with these classes, accelerated")
     parser.addoption("--only", type=Path, help="file of the tests to run, by their ids")
     parser.addoption("--results", type=Path, help="file to write what became of each test to")
     parser.addoption("--expected", type=Path, help="file of the failures to expect")
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Accelerate the calls of the tests."""
+    if session.config.getoption("--accel"):
+        accel.install("cpu", min_size=0)
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
     """Import a test module with the stand-ins in scikit-learn's modules."""
-    if not isinstance(collector, pytest.Module) or collector.config.getoption("--plain"):
+    own = any(map(collector.config.getoption, ("--plain", "--accel")))
+    if own or not isinstance(collector, pytest.Module):
         yield
         return
     # Final estimators are stood in for in their own tests and the common ones.
@@ -158,10 +169,12 @@ def _is_of_ours(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Note whether a test calls one of our classes."""
+    """Note whether a test calls one of our classes, or the engine."""
     stand_ins.calls.clear()
+    sites.forget()
     yield
-    item.user_properties.append(("ours", bool(stand_ins.calls)))
+    ours = bool(stand_ins.calls) or any(site.ran != sites.PLAIN for site in sites.sites())
+    item.user_properties.append(("ours", ours))
 
 
 outcomes: dict[str, dict[str, Any]] = {}

@@ -1,0 +1,1 @@
+"""scikit-learn's own examples, run as they are and accelerated."""

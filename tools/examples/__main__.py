@@ -1,0 +1,153 @@
+"""Run scikit-learn's own examples plain and accelerated: ``.venv/bin/python -m tools.examples``.
+
+An example is the same if it prints the same text, apart from addresses and measured seconds, and
+draws the same pixels. It counts if it does so twice in plain scikit-learn. What differs must be
+listed in examples.yaml with its reason; what is listed must differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import zip_longest
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import yaml
+from sklearn.utils import all_estimators
+
+from tools.examples.once import Run, run
+from tools.examples.sdist import HOME, examples
+
+MEASURED = re.compile(r"0x[0-9a-f]+|\b\d+(\.\d+)?(e[-+]?\d+)? ?(ms|µs|us|s|sec|secs|seconds?)\b")
+"""Addresses of objects, and seconds."""
+
+
+@dataclass
+class Row:
+    """What came of an example."""
+
+    name: str
+    differs: str = ""
+    """What differs first when it is accelerated."""
+    repeats: bool = True
+    """Whether plain scikit-learn does the same twice."""
+    engine: int = 0
+    """How many of its calls the engine ran."""
+    calls: int = 0
+    wrong: list[str] = field(default_factory=list)
+    """The calls in which the engine failed, or that differ when each is compared."""
+
+
+def compare(name: str, paths: dict[str, Path]) -> Row:
+    """Run an example in each way, and compare."""
+    once = partial(run, paths[name], folder=HOME / "runs" / name)
+    plain = once("plain")
+    if plain.error:
+        return Row(name, plain.error, repeats=False)
+    ours, verified = once("accel"), once("verify")
+    row = Row(name, difference(ours, plain))
+    if row.differs and not ours.error:
+        row.repeats = not difference(once("plain"), plain)
+    row.calls = sum(site.n for site in ours.sites)
+    row.engine = sum(site.n for site in ours.sites if site.ran != "plain")
+    row.wrong = [verified.error] if verified.error else []
+    for site in verified.sites:
+        why = site.differs or (site.why if "the engine failed" in site.why else "")
+        calls = (site.n_differ or site.n) if why else 0
+        row.wrong += [f"{Path(site.where).name} {site.what}: {why}"] * calls
+    return row
+
+
+def difference(one: Run, other: Run) -> str:
+    r"""Return what differs first between two runs; empty if nothing does.
+
+    >>> difference(Run(printed="a\n1 in 0.1 s"), Run(printed="a\n2 in 0.2 s"))
+    "line 2: '1 in #' instead of '2 in #'"
+    """
+    if one.error or other.error:
+        return one.error or other.error
+    lines = [MEASURED.sub("#", each.printed).splitlines() for each in (one, other)]
+    for number, (a, b) in enumerate(zip_longest(*lines, fillvalue=""), 1):
+        if a != b:
+            return f"line {number}: {a.strip()!r} instead of {b.strip()!r}"
+    figures = zip_longest(one.figures, other.figures, fillvalue=np.empty(0))
+    for number, (mine, theirs) in enumerate(figures, 1):
+        if mine.shape != theirs.shape:
+            return f"figure {number}: {mine.shape} pixels instead of {theirs.shape}"
+        apart = np.abs(mine.astype(int) - theirs).max(axis=-1)
+        if apart.any():
+            share = np.mean(apart > 0)
+            return f"figure {number}: {share:.2%} of the pixels by up to {apart.max()} of 255"
+    return ""
+
+
+def complaints(rows: list[Row], known: dict[str, str]) -> Iterator[str]:
+    """Yield what is not as listed, a line each.
+
+    >>> rows = [Row("a", "line 1"), Row("b"), Row("c", "line 2")]
+    >>> list(complaints(rows, {"b": "rounding", "c": "rounding"}))
+    ['a: line 1', 'b: is the same, so it must leave the list']
+    """
+    for row in rows:
+        wrong = [row.differs] if row.differs and row.repeats else []
+        wrong += [f"verify: {each}" for each in dict.fromkeys(row.wrong)]
+        if row.name in known:
+            wrong = [] if wrong else ["is the same, so it must leave the list"]
+        yield from (f"{row.name}: {each}" for each in wrong)
+
+
+def summary(rows: list[Row]) -> str:
+    """Return the totals."""
+    counted = [row for row in rows if row.repeats]
+    same = sum(not row.differs for row in counted)
+    engine, calls = sum(row.engine for row in rows), sum(row.calls for row in rows)
+    apart = [f"{row.name} does not repeat: {row.differs}" for row in rows if not row.repeats]
+    totals = [
+        f"same output: {same} of {len(counted)} that repeat in plain",
+        f"calls through the engine: {engine:,} of {calls:,}",
+        f"verify: {sum(len(row.wrong) for row in rows):,} calls differ",
+    ]
+    return "\n".join([*apart, *totals])
+
+
+def main() -> int:
+    """Run the examples, say what came of them, and return the exit code."""
+    parser = argparse.ArgumentParser(prog=".venv/bin/python -m tools.examples", description=__doc__)
+    parser.add_argument("--cases", type=int, help="as many, from the first; all if not given")
+    parser.add_argument("--names", help="of examples, with commas, as plot_pca_iris")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=Path, default=HOME / "results.jsonl", help="for the results")
+    parser.add_argument("--resume", action="store_true", help="run what the results lack")
+    asked = parser.parse_args()
+    listed = yaml.safe_load(Path(__file__).with_name("examples.yaml").read_text("utf-8"))
+    paths = examples()
+    names = asked.names.split(",") if asked.names else listed["examples"][: asked.cases]
+    if unknown := {*names} - {*paths}:
+        parser.error(f"no such example: {', '.join(sorted(unknown))}")
+    with asked.out.open("a+" if asked.resume else "w+", encoding="utf-8") as file:
+        file.seek(0)
+        rows = {row.name: row for row in (Row(**json.loads(line)) for line in file)}
+        left = [name for name in names if name not in rows]
+        all_estimators()  # loaded once, before the processes part
+        with ProcessPoolExecutor(asked.processes, mp_context=get_context("fork")) as pool:
+            for row in pool.map(partial(compare, paths=paths), left):
+                rows[row.name] = row
+                file.write(f"{json.dumps(asdict(row))}\n")
+                file.flush()
+    ran = [rows[name] for name in names]
+    wrong = [*complaints(ran, listed["differ"])]
+    print(*wrong, summary(ran), sep="\n")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
