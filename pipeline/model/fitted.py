@@ -249,9 +249,11 @@ class Answers(Lifts):
         own = getattr(type(last_of(self.estimator)), "score", None)
         given = self.plan_.as_given and self._own_classes() is None
         if given or own not in (ClassifierMixin.score, RegressorMixin.score):
-            return float(self._call("score", X, **({} if y is None else {"y": y}), **params)[1])
-        params = route_to_last(self, "score", params) if params else params
-        return float(own(self, X, y, **params))
+            made = self._call("score", X, **({} if y is None else {"y": y}), **params)[1]
+        else:
+            params = route_to_last(self, "score", params) if params else params
+            made = own(self, X, y, **params)
+        return made if isinstance(made, float) else float(made)  # NumPy's are floats, too
 
     def _split_queries(self, X: Table, params: Params) -> tuple[Any, dict[str, Any]]:
         """Return the rows without a column of queries that they did not have in `fit`."""

@@ -24,6 +24,7 @@ import sklearn
 from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
+from sklearn.covariance import ShrunkCovariance
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -480,6 +481,7 @@ def test_a_fitted_object_goes_when_it_is_deleted() -> None:
 def test_other_estimators_and_private_attributes() -> None:
     assert KNeighborsClassifier().fit(X, Y)._fit_X.shape == X.shape
     assert PCA(2).fit(X)._n_features_out == 2
+    assert type(ShrunkCovariance().fit(X).score(X)) is np.float64
     union = make_union(PCA(2), StandardScaler()).fit(X)
     assert type(union) is FeatureUnion
     assert union.transform(X).shape == (400, 7)
