@@ -173,12 +173,32 @@ def parts_of(estimator: Estimator, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from parts_of(part, f"{path}.{name}")
 
 
+def is_of_fit(name: str) -> bool:
+    """Return whether an attribute may be one that scikit-learn sets in a fit, by its name.
+
+    >>> is_of_fit("coef_"), is_of_fit("_fit_X"), is_of_fit("transform"), is_of_fit("_repr_png_")
+    (True, True, False, False)
+    """
+    named = name.startswith("_") or name.endswith("_")
+    return named and not name.startswith(("__", "_repr_", "_ipython_")) and name not in SETTINGS
+
+
+def _fits_words(part: Any) -> bool:
+    """Return whether scikit-learn changes the list of a `FeatureUnion` when it fits one."""
+    if type(part).__name__ != "FeatureUnion":
+        return False
+    words = any(
+        isinstance(each, str) and each == "passthrough" for _, each in part.transformer_list
+    )
+    return words or not isinstance(part.transformer_list, list)
+
+
 def _replace_words(part: Any, plain: Any) -> None:
     """Put what scikit-learn's `FeatureUnion` fits for "passthrough" in its list."""
-    if type(part).__name__ == "FeatureUnion":
-        held = part.transformer_list
-        for place, ((_, mine), theirs) in enumerate(zip(held, plain.transformer_list, strict=True)):
-            held[place] = theirs if mine == "passthrough" else held[place]
+    if _fits_words(part):
+        pairs = zip(part.transformer_list, plain.transformer_list, strict=True)
+        held = [theirs if mine[1] == "passthrough" else mine for mine, theirs in pairs]
+        dict.__setitem__(part.__dict__, "transformer_list", held)
 
 
 def state_of(estimator: Estimator) -> State | None:
@@ -201,7 +221,7 @@ def adopt(root: BaseEstimator, model: Any, before: State | None = None) -> State
     state, others = State(model, root), False
     for (path, part), (_, fresh) in zip(parts_of(root), parts_of(model.estimator), strict=True):
         kept = before.without_given(path, part) if before else vars_of(part)
-        others = others or not vars(fresh).keys() >= kept.keys()
+        others = others or any(map(is_of_fit, kept.keys() - vars(fresh).keys()))
         part.__dict__ = own = Adopted(kept)
         own.state = state
     for name in _EARLY:
@@ -212,6 +232,7 @@ def adopt(root: BaseEstimator, model: Any, before: State | None = None) -> State
             state.give(path, name, vars(model)[name])
     state.look()
     # Attributes of a fit by plain scikit-learn are not to be read; XGBoost's class has some.
+    others = others or any(_fits_words(part) for _, part in parts_of(root))
     if others or type(root).__module__.startswith("xgboost"):
         state.lift(overwrite=True)
     return state

@@ -17,6 +17,7 @@ from pipeline.compile.choose import choose_for
 from pipeline.errors import Refused
 from pipeline.model.accelerated import Accelerated
 from pipeline.table.borrowed import borrow
+from pipeline.table.target import order_untold
 from pipeline.trace import Event
 from pipeline.typing import Params, Table
 
@@ -72,7 +73,7 @@ def fit(
     work = None if beside is None else partial(getattr(beside, name), *args, **params)
     try:
         model = Engine(borrow(user), **choice)
-        with plainly(work, call) as plain, _draws_undone():
+        with plainly(work, call) as plain, _draws_undone(), order_untold():
             made = getattr(model, name)(*args, **params)
     except BaseException:
         if before is not None:
@@ -93,7 +94,7 @@ def ask(state: State, name: str, given: Any, call: Site, *, verify: bool) -> Any
     work = (
         partial(getattr(state.beside, name), *args, **params) if verify and state.beside else None
     )
-    with plainly(work, call) as plain, _draws_undone():
+    with plainly(work, call) as plain, _draws_undone(), order_untold():
         made = getattr(state.model, name)(*args, **params)
     tell([state.model], call)
     if plain is not None:

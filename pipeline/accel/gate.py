@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from pipeline.accel.adopted import vars_of
+from pipeline.accel.adopted import SETTINGS, vars_of
 from pipeline.typing import Estimator, Table
 
 MIN_SIZE = 200_000
@@ -110,5 +110,17 @@ def _obstacle(name: str, value: Any) -> str:
         return ""
     known = type(value).__module__.startswith((*OWNERS, "pipeline."))
     if not known or not isinstance(value, BaseEstimator):
-        return f"{name or type(value).__name__} is a class of your own"
-    return f"{name} has callbacks" if "_skl_callbacks" in vars_of(value) else ""
+        return (
+            f"{name or type(value).__name__} is of a class that is not scikit-learn's or XGBoost's"
+        )
+    return _overrides(name or type(value).__name__, value)
+
+
+def _overrides(name: str, part: BaseEstimator) -> str:
+    own = vars_of(part)
+    if "_skl_callbacks" in own:
+        return f"{name} has callbacks"
+    others = own.keys() - {*part._get_param_names(), *SETTINGS}
+    replaced = [each for each in others if hasattr(type(part), each)]
+    plain = type(part).__module__.startswith("sklearn.")
+    return f"{name} has a {replaced[0]} of your own" if replaced and plain else ""

@@ -11,7 +11,7 @@ import sys
 import time
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from sklearn.utils._available_if import _AvailableIfDescriptor
 from sklearn.utils.parallel import _FuncWrapper
 
 from pipeline.accel import sites
-from pipeline.accel.adopted import SETTINGS, Adopted, State, settle, settle_all, state_of
+from pipeline.accel.adopted import Adopted, State, is_of_fit, settle, settle_all, state_of
 from pipeline.accel.gate import MIN_SIZE, OWNERS, count_values, obstacle, pays_on_cpu
 from pipeline.accel.nesting import carried, is_nested, nested
 from pipeline.accel.sites import Site
@@ -34,6 +34,7 @@ READS = (
     *("predict", "predict_proba", "predict_log_proba", "decision_function", "transform"),
     *("score", "score_samples", "kneighbors"),
 )
+SMALL = "a small table"
 SEARCHES = "sklearn.model_selection._search"
 
 
@@ -120,8 +121,8 @@ def install(
         _patch(cls)
     _replace(BaseEstimator, "__init_subclass__", classmethod(_patch_later))
     _replace(BaseEstimator, "__getattr__", _lift_missing)
-    _replace(BaseEstimator, "__dir__", _dir_of_lifted)
-    _replace(BaseEstimator, "__delattr__", _delete_of_lifted)
+    for name in ("__dir__", "__delattr__"):
+        _replace(BaseEstimator, name, _lifting(getattr(BaseEstimator, name)))
     _replace(validation, "_is_fitted", _knows_adopted(validation._is_fitted))
     for name, made in carried(_FuncWrapper).items():
         _replace(_FuncWrapper, name, made)
@@ -198,14 +199,19 @@ def _patch_cross_validate() -> None:
             return plain(estimator, X, y, **params)
         from pipeline.accel.searches import cross_validated, shares_rows
 
-        device = "" if obstacle(estimator, X) else _device_for(settings, estimator, X)
-        if not device or not shares_rows(estimator, params):
+        given, call = (estimator, X, y, params), Site("", "cross_validate")
+        start = time.perf_counter()
+        try:
+            device = _device_for(settings, estimator, X)
+            if obstacle(estimator, X) or not shares_rows(estimator, X, params):
+                return plain(estimator, X, y, **params)
+            with nested():
+                choice = _choice(settings, device)
+                made = cross_validated(plain, given, choice, call, verify=settings.verify)
+        except (_Skipped, Refused):
+            if settings.strict and call.ran != sites.PLAIN:
+                raise
             return plain(estimator, X, y, **params)
-        call, start = Site("", "cross_validate"), time.perf_counter()
-        with nested():
-            given = estimator, X, y, params
-            choice = _choice(settings, device)
-            made = cross_validated(plain, given, choice, call, verify=settings.verify)
         _note(call, start)
         return made
 
@@ -248,26 +254,27 @@ def _be_plain(estimator: BaseEstimator, name: str) -> None:
 
 def _lift_missing(self: BaseEstimator, name: str) -> Any:
     """Return an attribute that is set only when it is read: `BaseEstimator.__getattr__`."""
-    probed = name.startswith(("__", "_repr_", "_ipython_")) or name in SETTINGS
-    state = None if probed else state_of(self)
+    state = state_of(self) if is_of_fit(name) else None
     if state is not None:
         state.lift()
-    elif own := _next(self, "__getattr__", _lift_missing):
-        return own(self, name)
+    else:
+        methods = (vars(cls).get("__getattr__") for cls in type(self).__mro__)
+        for own in methods:  # a mixin of the user may have one
+            if own is not None and own is not _lift_missing:
+                return own(self, name)
     return object.__getattribute__(self, name)  # finds it, or raises as before
 
 
-def _dir_of_lifted(self: BaseEstimator) -> Iterable[str]:
-    if (state := state_of(self)) is not None:
-        state.lift()
-    names: Iterable[str] = _next(self, "__dir__", _dir_of_lifted)(self)
-    return names
+def _lifting(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a special method that reads or deletes attributes, with a lift before."""
 
+    @functools.wraps(plain)
+    def method(self: BaseEstimator, *args: Any) -> Any:
+        if (state := state_of(self)) is not None:
+            state.lift()
+        return plain(self, *args)
 
-def _delete_of_lifted(self: BaseEstimator, name: str) -> None:
-    if (state := state_of(self)) is not None:
-        state.lift()
-    _next(self, "__delattr__", _delete_of_lifted)(self, name)
+    return method
 
 
 def _knows_adopted(plain: Callable[..., bool]) -> Callable[..., bool]:
@@ -279,12 +286,6 @@ def _knows_adopted(plain: Callable[..., bool]) -> Callable[..., bool]:
         return known or plain(estimator, attributes, all_or_any)
 
     return _is_fitted
-
-
-def _next(user: BaseEstimator, name: str, ours: Any) -> Any:
-    """Return the method of a class, a mixin of the user's perhaps, that ours stands before."""
-    found = (vars(cls)[name] for cls in type(user).__mro__ if name in vars(cls))
-    return next((method for method in found if method is not ours), None)
 
 
 class _Skipped(Exception):  # noqa: N818
@@ -317,7 +318,7 @@ def _outermost(
                 raise
             if failed is not None and settings.strict:
                 raise failed
-            if failed is not None and not isinstance(failed, Refused):
+            if failed is not None and not isinstance(failed, Refused | Warning):
                 call.why = f"the engine failed: {type(failed).__name__}: {failed}"
                 said = f"{call.what}: {call.why}; scikit-learn ran it; please report this"
                 warnings.warn(said, RuntimeWarning, stacklevel=3)
@@ -342,8 +343,6 @@ def _accelerated(settings: Settings, name: str, user: Any, given: Given, call: S
 
         return ask(state, name, given, call, verify=settings.verify)
     device = _device_for(settings, user, X)
-    if not device:
-        raise _Skipped("small, or nothing to gain")
     if why := obstacle(user, X):
         raise Unsupported(Reason(type(user).__name__, why))
     from pipeline.accel.engine import fit
@@ -366,12 +365,12 @@ def _readable(settings: Settings, user: Any, X: Any) -> State:
     if state is None:
         raise _Skipped("plain scikit-learn has fitted it")
     if state.root() is not user:
-        raise _Skipped("a step of a pipeline that was fitted as one")
+        raise _Skipped("it was fitted as a step of a pipeline")
     if X is None:
         raise _Skipped("it takes no table")
     on_host = state.lifted or state.model.device_ == "cpu"
     if on_host and count_values(X) < settings.min_size:
-        raise _Skipped("small, or nothing to gain")
+        raise _Skipped(SMALL)
     if not state.unchanged:
         settle(user)  # which frees the model
         raise _Skipped("changed since it was fitted")
@@ -379,14 +378,20 @@ def _readable(settings: Settings, user: Any, X: Any) -> State:
 
 
 def _device_for(settings: Settings, estimator: Any, X: Any) -> str:
-    """Return where a fit should run; empty where scikit-learn is as fast."""
+    """Return where a fit should run.
+
+    Raises
+    ------
+    _Skipped
+        scikit-learn is as fast.
+    """
     if X is None or count_values(X) < settings.min_size:
-        return ""
+        raise _Skipped(SMALL if X is not None else "it takes no table")
     device = settings.device
     if device == "auto":
         from pipeline.accel.engine import device_for
 
         device = device_for(estimator, X)
     if device == "cpu" and settings.min_size and not pays_on_cpu(estimator):
-        return ""
+        raise _Skipped("no step that the engine runs faster on the CPU")
     return device

@@ -6,7 +6,7 @@ import runpy
 import sys
 import types
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +61,9 @@ def run(
     try:
         return _run(target, args, as_module, full_traceback)
     finally:
-        with suppress(Exception):  # the script may have closed it
-            sys.stdout.flush()
+        if sys.stdout is None or sys.stdout.closed:  # by the script
+            sys.stdout = StringIO()
+        sys.stdout.flush()
         sys.stderr.write(f"\n{calls()}\n")
         if report is not None:
             report.write_text(render(report.suffix, target), "utf-8")
@@ -71,8 +72,9 @@ def run(
 def _check(target: str) -> None:
     if not Path(target).exists():
         raise ConfigError(f"{target}: no such file; pass the script to run, or -m and a module")
-    for other in (Path(target).with_name("pipeline"), Path(target).with_name("pipeline.py")):
-        if other.exists() and other.resolve() != Path(_OURS):
+    beside = Path(target).with_name("pipeline")
+    for other in (beside / "__init__.py", beside.with_suffix(".py")):
+        if other.exists() and other.resolve().parent != Path(_OURS):
             raise ConfigError(f"{other}: has the name of this package; rename it, or move {target}")
 
 

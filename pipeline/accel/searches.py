@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -122,7 +122,9 @@ def cross_validated(
     return made
 
 
-def shares_rows(estimator: Any, params: Params) -> bool:
+def shares_rows(estimator: Any, X: Any, params: Params) -> bool:
     """Return whether a cross-validation gains from shared rows."""
     special = any(params.get(name) for name in ("params", "return_estimator", "verbose"))
-    return not special and _has_steps(estimator) and _has_known_scores(params.get("scoring"))
+    once = isinstance(params.get("cv"), Iterator)
+    usual = hasattr(X, "shape") and not special and not once
+    return usual and _has_steps(estimator) and _has_known_scores(params.get("scoring"))

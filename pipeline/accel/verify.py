@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from pipeline.accel.sites import Site
 RTOL = {"float32": 2e-6, "float64": 1e-7}
 ATOL = {"float32": 1e-6, "float64": 1e-9}
 _DEEP = 4
+_ALONE = RLock()
 
 
 @dataclass
@@ -44,7 +46,13 @@ def plainly(work: Callable[[], Any] | None, call: Site) -> Iterator[Plain | None
         yield None
         return
     found, before, start = Plain(), np.random.get_state(legacy=False), time.perf_counter()
-    with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+    # One thread at a time: these change what all threads use.
+    with (
+        _ALONE,
+        warnings.catch_warnings(),
+        redirect_stdout(StringIO()),
+        redirect_stderr(StringIO()),
+    ):
         warnings.simplefilter("ignore")
         try:
             found.made = work()

@@ -263,7 +263,12 @@ def explain_(task: str, device: str, pipelines: str, json: bool) -> None:
 @commands.command(context_settings={"allow_interspersed_args": False})
 @click.option("-m", "as_module", is_flag=True, help="SCRIPT is the name of a module.")
 @accel_options
-@click.option("--report", type=path, help="Also write what ran where to FILE.html or FILE.json.")
+@click.option(
+    "--report",
+    type=path,
+    metavar="FILE",
+    help="Also write the table to a file that ends in .html or .json.",
+)
 @click.option(
     "--traceback",
     "frames",
@@ -277,7 +282,7 @@ def explain_(task: str, device: str, pipelines: str, json: bool) -> None:
 def accel(script: str, args: tuple[str, ...], frames: str, **options: Any) -> None:
     """Run a scikit-learn SCRIPT unchanged, accelerated where that pays.
 
-    In the end, a table shows what became of each call.
+    At the end, a table shows what became of each call.
     """
     from pipeline.accel.script import run
 

@@ -123,6 +123,6 @@ accel_options = several(
     click.option("--strict", is_flag=True, help="Fail at a call that the engine does not support."),
     click.option("--verify", is_flag=True, help="Run plain scikit-learn too, and compare."),
     whole("--min-size", default=200_000, least=0,
-          about="Values of a table, rows × columns, below which plain scikit-learn runs."),
+          about="Leave tables with fewer values (rows × columns) to plain scikit-learn."),
 )  # fmt: skip
 """The options of the command `accel` and of the magic ``%%pipeline``."""

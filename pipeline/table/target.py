@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,7 @@ from pipeline.errors import DataError
 from pipeline.table import frames
 from pipeline.typing import Array, Estimator, Table, Target
 
+_UNTOLD: ContextVar[bool] = ContextVar("untold", default=False)
 TWO_CLASSES = ("HistGradientBoostingClassifier", "XGBClassifier", "XGBRFClassifier")
 """Classifiers that predict two classes even if they were fitted on one."""
 
@@ -61,9 +65,23 @@ def check_weights(weights: Array, X: Table, step: str) -> np.ndarray:
     return weights
 
 
+@contextmanager
+def order_untold() -> Iterator[None]:
+    """Give no warning that values may be of other rows, as scikit-learn gives none."""
+    token = _UNTOLD.set(True)
+    try:
+        yield
+    finally:
+        _UNTOLD.reset(token)
+
+
 def tell_order(X: Table, values: Target, name: str) -> None:
     """Warn where labels say that values may be of other rows; a list has a method `index`."""
-    if callable(getattr(values, "index", callable)) or callable(getattr(X, "index", callable)):
+    if (
+        _UNTOLD.get()
+        or callable(getattr(values, "index", callable))
+        or callable(getattr(X, "index", callable))
+    ):
         return
     if frames.is_partitioned(X) or len(values) != len(X):
         return

@@ -53,6 +53,7 @@ from pipeline.twins import TWINS
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 5))
 Y = (X[:, 0] + 0.1 * X[:, 1] > 0).astype(int)
+DOCUMENTS = ("one cat", "one dog", "two cats", "two dogs")
 T = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": RNG.choice(["x", "y", "z"], 400)})
 
 
@@ -295,7 +296,13 @@ def test_a_pipeline_with_a_step_of_the_user_runs_plain() -> None:
     make_pipeline(add, StandardScaler(), Ridge()).fit(X, Y)
     assert add.n_ == 1
     assert last().ran == "plain"
-    assert "class of your own" in last().why
+    assert "add is of another package, or of your own" in last().why
+
+
+def replaced() -> StandardScaler:
+    scaler: Any = StandardScaler()
+    scaler.transform = lambda X: X * 0
+    return scaler
 
 
 @pytest.mark.parametrize(
@@ -306,7 +313,12 @@ def test_a_pipeline_with_a_step_of_the_user_runs_plain() -> None:
         (SelectFromModel(Ridge(), prefit=True), X, "prefit=True"),
         (FunctionTransformer(), pl.DataFrame({"a": [1.0]}), "a function of yours"),
         (StandardScaler(), [[1.0], [2.0]], "X is a list"),
-        (make_pipeline(MinimalTransformer(), Ridge()), X, "is a class of your own"),
+        (
+            make_pipeline(MinimalTransformer(), Ridge()),
+            X,
+            "minimaltransformer is of another package",
+        ),
+        (replaced(), X, "StandardScaler has a transform of your own"),
         (KMeans(random_state=np.random.RandomState(0)), X, "random_state is a generator"),
         (make_pipeline(FrozenEstimator(StandardScaler())), X, "is fitted already"),
     ],
@@ -531,6 +543,39 @@ def test_what_can_be_read_once_is_read_by_scikit_learn() -> None:
     pipe = make_pipeline(StandardScaler(), Ridge())
     GridSearchCV(pipe, {"ridge__alpha": [1.0]}, cv=KFold(2).split(X)).fit(X, Y)
     assert last().why == "GridSearchCV: cv can be read only once"
+
+
+def test_a_tuple_of_documents_is_cross_validated() -> None:
+    pipe = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    assert cross_val_score(pipe, DOCUMENTS, [0, 1, 0, 1], cv=2).shape == (2,)
+
+
+def test_unions_are_fitted_as_by_scikit_learn() -> None:
+    union = FeatureUnion((("a", PCA(1)), ("b", StandardScaler()))).fit(X)
+    assert type(union.transformer_list) is list
+    assert len(union.get_feature_names_out()) == 6
+    union = FeatureUnion([("a", "passthrough"), ("b", "passthrough")]).fit(T[["a"]])
+    assert list(union.get_feature_names_out()) == ["a__a", "b__a"]
+
+
+def test_what_is_not_available_is_not_in_dir() -> None:
+    assert "set_output" not in dir(LabelEncoder())
+
+
+def test_warnings_of_the_engine_alone_are_not_given() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Ridge().fit(T[["a"]].set_index(np.arange(400) + 5), pd.Series(Y))
+    assert last().ran == "cpu"
+
+
+def test_several_threads_verify() -> None:
+    accel.install(device="cpu", min_size=0, verify=True)
+    streams = sys.stdout, sys.stderr, warnings.filters[:]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda C: LogisticRegression(C=C).fit(X, Y), range(1, 9)))
+    assert streams == (sys.stdout, sys.stderr, warnings.filters)
+    assert {site.differs for site in accel.calls()} == {""}
 
 
 def test_small_tables_stay_with_scikit_learn() -> None:
