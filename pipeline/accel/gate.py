@@ -109,11 +109,10 @@ def _obstacle(name: str, value: Any) -> str:
     if not hasattr(value, "get_params") or isinstance(value, type):
         return ""
     known = type(value).__module__.startswith((*OWNERS, "pipeline."))
+    name = name or type(value).__name__
     if not known or not isinstance(value, BaseEstimator):
-        return (
-            f"{name or type(value).__name__} is of a class that is not scikit-learn's or XGBoost's"
-        )
-    return _overrides(name or type(value).__name__, value)
+        return f"{name} is of another package, or of your own"
+    return _overrides(name, value)
 
 
 def _overrides(name: str, part: BaseEstimator) -> str:

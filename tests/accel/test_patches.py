@@ -316,7 +316,7 @@ def replaced() -> StandardScaler:
         (
             make_pipeline(MinimalTransformer(), Ridge()),
             X,
-            "minimaltransformer is of another package",
+            "minimaltransformer is of another",
         ),
         (replaced(), X, "StandardScaler has a transform of your own"),
         (KMeans(random_state=np.random.RandomState(0)), X, "random_state is a generator"),
