@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+import warnings
 import weakref
 import zlib
 from collections.abc import Iterator
+from functools import reduce
 from threading import RLock
 from typing import Any
 
@@ -39,7 +42,7 @@ class State:
         self.lifted = False
         self.beside: Any = None
         """The same estimator fitted by plain scikit-learn, to verify predictions."""
-        self._seen: list[tuple[Any, dict[str, Any]]] = []
+        self._seen: dict[str, dict[str, _Param | _Fitted]] = {}
         self._given: dict[tuple[str, str], tuple[Any, Any]] = {}
         """By path and name: an attribute as it was set, perhaps read-only, and as it was fitted."""
         self._lock = RLock()
@@ -47,22 +50,23 @@ class State:
 
     def look(self) -> None:
         """Remember what the objects hold, which the model agrees with."""
-        waiting = [part for ref in self.parts.values() if (part := ref()) is not None]
-        self._seen, known = [], set()
-        for part in waiting:  # which grows meanwhile
-            if id(part) not in known:
-                known.add(id(part))
-                own = vars_of(part)
-                self._seen.append((weakref.ref(part), {n: _mark(v) for n, v in own.items()}))
-                waiting += [each for value in own.values() for each in _estimators_in(value)]
+        on_host = self.model.device_ == "cpu"  # where the model shares what is large
+        self._seen = {}
+        for path, ref in self.parts.items():
+            if (part := ref()) is not None:
+                params = {*part._get_param_names(), *SETTINGS}
+                self._seen[path] = {
+                    name: _Param(value) if name in params else _Fitted(value, on_host)
+                    for name, value in vars_of(part).items()
+                }
 
     @property
     def unchanged(self) -> bool:
         """Whether the objects hold what they held, so that the model may speak for them."""
-        for ref, marks in self._seen:
-            part = ref()
+        for path, seen in self._seen.items():
+            part = self.parts[path]()
             now = {} if part is None else vars_of(part)
-            if now.keys() != marks.keys() or not all(_is(marks[n], v) for n, v in now.items()):
+            if now.keys() != seen.keys() or not all(seen[n].is_still(v) for n, v in now.items()):
                 return False
         return True
 
@@ -201,8 +205,11 @@ def adopt(root: BaseEstimator, model: Any, before: State | None = None) -> State
         part.__dict__ = own = Adopted(kept)
         own.state = state
     for name in _EARLY:
-        if name in vars(model) and not hasattr(type(root), name):
-            state.give("", name, vars(model)[name])
+        path, part = "", root
+        while name == "classes_" and type(part).__name__ == "Pipeline":
+            path, part = f"{path}.{part.steps[-1][0]}", part.steps[-1][1]
+        if name in vars(model) and not hasattr(type(part), name) and path in state.parts:
+            state.give(path, name, vars(model)[name])
     state.look()
     # Attributes of a fit by plain scikit-learn are not to be read; XGBoost's class has some.
     if others or type(root).__module__.startswith("xgboost"):
@@ -222,7 +229,11 @@ def settle(estimator: Estimator) -> State | None:
 def settle_all() -> None:
     """Let all objects be plain scikit-learn's from now on."""
     for state in list(_STATES):
-        state.lift()
+        try:
+            state.lift()
+        except Exception as error:
+            said = f"a fitted {type(state.model.estimator).__name__} is lost: {error}"
+            warnings.warn(said, RuntimeWarning, stacklevel=3)
         state.release()
 
 
@@ -235,35 +246,53 @@ def _guarded(value: Any) -> Any:
     return view
 
 
-class _Sum:
-    """An array, and a checksum of its bytes."""
+class _Fitted:
+    """A fitted attribute, and a checksum of what it holds; none of what is large on the host."""
 
-    def __init__(self, array: Any) -> None:
-        self.array, self.crc = array, _crc(array)
+    def __init__(self, value: Any, on_host: bool) -> None:
+        self.value, self.limit = value, SUMMED_BYTES if on_host else None
+        self.sum = self._sum()
+
+    def _sum(self) -> int:
+        if type(self.value) is np.ndarray and not self.value.flags.writeable:
+            return 0
+        buffers: list[pickle.PickleBuffer] = []
+        try:
+            crc = zlib.crc32(pickle.dumps(self.value, 5, buffer_callback=buffers.append))
+        except Exception:  # a function, which nobody writes to
+            return 0
+        parts = [buffer.raw() for buffer in buffers]
+        if self.limit is not None and sum(part.nbytes for part in parts) > self.limit:
+            return 0
+        return reduce(lambda so_far, part: zlib.crc32(part, so_far), parts, crc)
+
+    def is_still(self, value: Any) -> bool:
+        return value is self.value and self._sum() == self.sum
 
 
-def _crc(array: Any) -> int:
-    own = array if array.flags.c_contiguous else np.ascontiguousarray(array)
-    return zlib.crc32(own.data.cast("B")) if own.size else 0
+class _Param:
+    """A parameter: the objects in it, and no reference to an estimator, which may hold this."""
+
+    def __init__(self, value: Any) -> None:
+        self.mark = _mark(value)
+
+    def is_still(self, value: Any) -> bool:
+        return _is(self.mark, value)
 
 
 def _mark(value: Any) -> Any:
-    """Return what tells whether a value is changed, and holds no estimator."""
     if isinstance(value, BaseEstimator):
         return weakref.ref(value)
     if type(value) in (list, tuple) and len(value) <= _LONG:
         return type(value)(map(_mark, value))
     if type(value) is dict and len(value) <= _LONG:
         return {key: _mark(each) for key, each in value.items()}
-    numbers = type(value) is np.ndarray and value.dtype.kind in "biufc"
-    return _Sum(value) if numbers and value.nbytes <= SUMMED_BYTES else value
+    return value
 
 
 def _is(mark: Any, value: Any) -> bool:
     if isinstance(mark, weakref.ref):
         return mark() is value
-    if isinstance(mark, _Sum):
-        return mark.array is value and mark.crc == _crc(value)
     if type(mark) in (list, tuple) and mark is not value:
         same = type(value) is type(mark) and len(mark) == len(value)
         return same and all(map(_is, mark, value))
@@ -271,11 +300,3 @@ def _is(mark: Any, value: Any) -> bool:
         same = type(value) is dict and mark.keys() == value.keys()
         return same and all(_is(each, value[key]) for key, each in mark.items())
     return mark is value
-
-
-def _estimators_in(value: Any) -> Iterator[BaseEstimator]:
-    if isinstance(value, BaseEstimator):
-        yield value
-    elif type(value) in (list, tuple, dict) and len(value) <= _LONG:
-        for each in value.values() if type(value) is dict else value:
-            yield from _estimators_in(each)

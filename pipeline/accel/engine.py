@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NoReturn
@@ -17,7 +17,8 @@ from pipeline.compile.choose import choose_for
 from pipeline.errors import Refused
 from pipeline.model.accelerated import Accelerated
 from pipeline.table.borrowed import borrow
-from pipeline.typing import Estimator, Params, Table
+from pipeline.trace import Event
+from pipeline.typing import Params, Table
 
 
 class Engine(Accelerated):
@@ -41,7 +42,7 @@ def fit(
     user: BaseEstimator,
     name: str,
     given: Any,
-    choice: tuple[str, bool],
+    choice: Params,
     call: Site,
     *,
     verify: bool,
@@ -54,8 +55,8 @@ def fit(
     name : {"fit", "fit_transform", "fit_predict"}
     given : tuple of a tuple and a dict
         The arguments.
-    choice : tuple of str and bool
-        The device, and whether steps may run on the host and rows be copied there.
+    choice : dict
+        Parameters of the model: the device, and whether anything may run on the host.
     call : Site
         Gets what ran where.
     verify : bool
@@ -70,8 +71,7 @@ def fit(
     beside = borrow(user) if verify else None
     work = None if beside is None else partial(getattr(beside, name), *args, **params)
     try:
-        host_bytes = None if choice[1] else 0
-        model = Engine(borrow(user), choice[0], fallback=choice[1], host_bytes=host_bytes)
+        model = Engine(borrow(user), **choice)
         with plainly(work, call) as plain, _draws_undone():
             made = getattr(model, name)(*args, **params)
     except BaseException:
@@ -79,7 +79,7 @@ def fit(
             before.lift()
         raise
     state = adopt(user, model, before)
-    _tell(model, call)
+    tell([model], call)
     if plain is not None:
         state.beside = beside
         results = [] if name == "fit" else [("the result", made, plain.made)]
@@ -95,7 +95,7 @@ def ask(state: State, name: str, given: Any, call: Site, *, verify: bool) -> Any
     )
     with plainly(work, call) as plain, _draws_undone():
         made = getattr(state.model, name)(*args, **params)
-    _tell(state.model, call)
+    tell([state.model], call)
     if plain is not None:
         call.differs = plain.error or first_difference([("the result", made, plain.made)])
     return made
@@ -112,15 +112,19 @@ def _draws_undone() -> Iterator[None]:
         raise
 
 
-def _tell(model: Estimator, call: Site) -> None:
-    """Note where the steps of a model ran, and what was copied in its last call."""
-    places = model.plan_.placements
-    devices = {place.device for place in places} or {model.device_}
+def tell(models: Sequence[Accelerated], call: Site) -> None:
+    """Note where the steps of models ran, and what was copied in their last calls."""
+    places = [place for model in models for place in model.plan_.placements]
+    devices = {place.device for place in places} or {models[0].device_}
     call.ran = ", ".join(sorted(devices, reverse=True))
-    log = model.execution_log_
-    log = log.last or log
-    call.to_device_bytes = sum(entry.to_device_bytes for entry in log.events)
-    call.to_host_bytes = sum(entry.to_host_bytes for entry in log.events)
-    if model.device_ == "cuda":
+    events = [event for model in models for event in _last_events(model)]
+    call.to_device_bytes = sum(event.to_device_bytes for event in events)
+    call.to_host_bytes = sum(event.to_host_bytes for event in events)
+    if "cuda" in devices:
         on_host = [f"{place.step}: {place.remarks}" for place in places if place.device == "cpu"]
-        call.why = "; ".join(on_host)
+        call.why = "; ".join(dict.fromkeys(on_host))
+
+
+def _last_events(model: Accelerated) -> Sequence[Event]:
+    log = model.execution_log_
+    return (log.last or log).events

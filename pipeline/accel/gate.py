@@ -9,11 +9,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from pipeline.accel.adopted import vars_of
 from pipeline.typing import Estimator, Table
 
 MIN_SIZE = 200_000
 """Values of a table, rows × columns, below which plain scikit-learn runs."""
 OWNERS = ("sklearn", "xgboost")
+HELD = {
+    "ColumnTransformer": "transformers",
+    "FeatureUnion": "transformer_list",
+    "Pipeline": "steps",
+}
 TARGETS = ("LabelBinarizer", "LabelEncoder", "MultiLabelBinarizer")
 TWINNED = frozenset(
     (
@@ -50,19 +56,18 @@ def pays_on_cpu(estimator: Estimator) -> bool:
     >>> pays_on_cpu(Ridge()), pays_on_cpu(make_pipeline(StandardScaler(), Ridge()))
     (False, True)
     """
-    inner = getattr(estimator, "estimator", None)  # of a search
-    whole = inner if hasattr(inner, "steps") else estimator
+    inner = vars_of(estimator).get("estimator")  # of a search
+    whole = inner if type(inner).__name__ in HELD else estimator
     return any(type(part).__name__ in TWINNED for part in leaves(whole))
 
 
 def leaves(estimator: Estimator) -> Iterator[Any]:
     """Yield the steps of pipelines and the branches of unions, or the estimator itself."""
-    for name in ("steps", "transformer_list", "transformers"):
-        if isinstance(held := getattr(estimator, name, None), list):
-            for each in held:
-                yield from leaves(each[1])
-            return
-    yield estimator
+    held = HELD.get(type(estimator).__name__)
+    for each in getattr(estimator, held) if held else ():
+        yield from leaves(each[1])
+    if not held:
+        yield estimator
 
 
 def obstacle(estimator: BaseEstimator, X: Table) -> str:
@@ -76,6 +81,8 @@ def obstacle(estimator: BaseEstimator, X: Table) -> str:
     """
     if type(estimator).__name__ in TARGETS:
         return "it transforms the target"
+    if isinstance(X, Iterator):
+        return "X can be read only once"
     if isinstance(X, list | tuple) and not (X and isinstance(X[0], str)):
         return "X is a list"
     functions = any(type(part).__name__ == "FunctionTransformer" for part in leaves(estimator))
@@ -89,6 +96,8 @@ def _obstacle(name: str, value: Any) -> str:
     last = name.rpartition("__")[2]
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return f"{name} is a generator, which advances"
+    if isinstance(value, Iterator):
+        return f"{name} can be read only once"
     if last in ("warm_start", "prefit") and value is True:
         return f"{name}=True"
     if last.startswith("copy") and value is False:
@@ -102,4 +111,4 @@ def _obstacle(name: str, value: Any) -> str:
     known = type(value).__module__.startswith((*OWNERS, "pipeline."))
     if not known or not isinstance(value, BaseEstimator):
         return f"{name or type(value).__name__} is a class of your own"
-    return f"{name} has callbacks" if hasattr(value, "_skl_callbacks") else ""
+    return f"{name} has callbacks" if "_skl_callbacks" in vars_of(value) else ""

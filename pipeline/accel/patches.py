@@ -17,15 +17,16 @@ from typing import Any
 
 import sklearn.base
 from sklearn.base import BaseEstimator
+from sklearn.utils import validation
 from sklearn.utils._available_if import _AvailableIfDescriptor
 from sklearn.utils.parallel import _FuncWrapper
 
 from pipeline.accel import sites
-from pipeline.accel.adopted import Adopted, State, settle, settle_all, state_of
+from pipeline.accel.adopted import SETTINGS, Adopted, State, settle, settle_all, state_of
 from pipeline.accel.gate import MIN_SIZE, OWNERS, count_values, obstacle, pays_on_cpu
 from pipeline.accel.nesting import carried, is_nested, nested
 from pipeline.accel.sites import Site
-from pipeline.errors import ConfigError, Reason, Refused, Unsupported
+from pipeline.errors import ConfigError, DataError, PipelineError, Reason, Refused, Unsupported
 
 FITS = ("fit", "fit_transform", "fit_predict")
 BATCHES = ("partial_fit",)
@@ -109,9 +110,11 @@ def install(
     if min_size < 0:
         raise ConfigError(f"min_size={min_size} is negative; pass 0 or more")
     choice = devices.choose(device)
-    uninstall()
+    where = "cpu" if choice.name == "cpu" else device
+    before, _settings = _settings, Settings(where, strict, verify, min_size)
     sites.forget()
-    _settings = Settings("cpu" if choice.name == "cpu" else device, strict, verify, min_size)
+    if before is not None:  # what is fitted stays on its device
+        return
     mixins = [each for name, each in vars(sklearn.base).items() if name.endswith("Mixin")]
     for cls in [*mixins, *_below(BaseEstimator)]:
         _patch(cls)
@@ -119,6 +122,7 @@ def install(
     _replace(BaseEstimator, "__getattr__", _lift_missing)
     _replace(BaseEstimator, "__dir__", _dir_of_lifted)
     _replace(BaseEstimator, "__delattr__", _delete_of_lifted)
+    _replace(validation, "_is_fitted", _knows_adopted(validation._is_fitted))
     for name, made in carried(_FuncWrapper).items():
         _replace(_FuncWrapper, name, made)
 
@@ -127,7 +131,6 @@ def uninstall() -> None:
     """Let scikit-learn and XGBoost be as they were; what is fitted stays fitted."""
     global _settings
     _settings = None
-    settle_all()
     for cls, methods in _patched.items():
         for name, (before, made) in methods.items():
             if cls.__dict__.get(name) is made:  # scikit-learn may have wrapped it meanwhile
@@ -139,6 +142,7 @@ def uninstall() -> None:
             delattr(owner, name)
         else:
             setattr(owner, name, before)
+    settle_all()
 
 
 def is_installed() -> bool:
@@ -200,7 +204,8 @@ def _patch_cross_validate() -> None:
         call, start = Site("", "cross_validate"), time.perf_counter()
         with nested():
             given = estimator, X, y, params
-            made = cross_validated(plain, given, device, call, verify=settings.verify)
+            choice = _choice(settings, device)
+            made = cross_validated(plain, given, choice, call, verify=settings.verify)
         _note(call, start)
         return made
 
@@ -243,7 +248,8 @@ def _be_plain(estimator: BaseEstimator, name: str) -> None:
 
 def _lift_missing(self: BaseEstimator, name: str) -> Any:
     """Return an attribute that is set only when it is read: `BaseEstimator.__getattr__`."""
-    state = None if name.startswith("__") else state_of(self)
+    probed = name.startswith(("__", "_repr_", "_ipython_")) or name in SETTINGS
+    state = None if probed else state_of(self)
     if state is not None:
         state.lift()
     elif own := _next(self, "__getattr__", _lift_missing):
@@ -264,6 +270,17 @@ def _delete_of_lifted(self: BaseEstimator, name: str) -> None:
     _next(self, "__delattr__", _delete_of_lifted)(self, name)
 
 
+def _knows_adopted(plain: Callable[..., bool]) -> Callable[..., bool]:
+    """Return scikit-learn's check whether an object is fitted, which does not lift."""
+
+    @functools.wraps(plain)
+    def _is_fitted(estimator: Any, attributes: Any = None, all_or_any: Any = all) -> bool:
+        known = attributes is None and type(getattr(estimator, "__dict__", None)) is Adopted
+        return known or plain(estimator, attributes, all_or_any)
+
+    return _is_fitted
+
+
 def _next(user: BaseEstimator, name: str, ours: Any) -> Any:
     """Return the method of a class, a mixin of the user's perhaps, that ours stands before."""
     found = (vars(cls)[name] for cls in type(user).__mro__ if name in vars(cls))
@@ -279,7 +296,8 @@ def _outermost(
 ) -> Any:
     """Run a call by the engine if that pays and succeeds, else by scikit-learn; note what ran."""
     __tracebackhide__ = True
-    call, start, failure = Site("", f"{type(user).__name__}.{name}"), time.perf_counter(), ""
+    call, start = Site("", f"{type(user).__name__}.{name}"), time.perf_counter()
+    failed: Exception | None = None
     try:
         with nested():
             try:
@@ -287,16 +305,22 @@ def _outermost(
             except _Skipped as skipped:
                 call.why = str(skipped)
             except Exception as error:
-                if settings.strict:
+                users = not isinstance(error, PipelineError) or isinstance(error, DataError)
+                if settings.strict and not users:
                     raise
-                call.why = str(error)
-                if not isinstance(error, Refused):
-                    call.why = failure = f"the engine failed: {type(error).__name__}: {error}"
+                failed, call.why = error, str(error)
             _be_plain(user, name)
-            made = plain(user, *given[0], **given[1])
-            if failure:
-                way = "scikit-learn ran it; please report this"
-                warnings.warn(f"{call.what}: {failure}; {way}", RuntimeWarning, stacklevel=3)
+            try:
+                made = plain(user, *given[0], **given[1])
+            except Exception as error:
+                call.why = f"scikit-learn raises {type(error).__name__}"
+                raise
+            if failed is not None and settings.strict:
+                raise failed
+            if failed is not None and not isinstance(failed, Refused):
+                call.why = f"the engine failed: {type(failed).__name__}: {failed}"
+                said = f"{call.what}: {call.why}; scikit-learn ran it; please report this"
+                warnings.warn(said, RuntimeWarning, stacklevel=3)
             return made
     finally:
         _note(call, start)
@@ -326,9 +350,14 @@ def _accelerated(settings: Settings, name: str, user: Any, given: Given, call: S
     from pipeline.accel.searches import search, shares
 
     if type(user).__module__ == SEARCHES and name == "fit" and shares(user, args):
-        return search(user, given, device, call, verify=settings.verify)
-    choice = device, not settings.strict
-    return fit(user, name, given, choice, call, verify=settings.verify)
+        return search(user, given, _choice(settings, device), call, verify=settings.verify)
+    return fit(user, name, given, _choice(settings, device), call, verify=settings.verify)
+
+
+def _choice(settings: Settings, device: str) -> dict[str, Any]:
+    """Return the parameters of a model."""
+    host_bytes = 0 if settings.strict else None
+    return {"device": device, "fallback": not settings.strict, "host_bytes": host_bytes}
 
 
 def _readable(settings: Settings, user: Any, X: Any) -> State:
@@ -338,10 +367,13 @@ def _readable(settings: Settings, user: Any, X: Any) -> State:
         raise _Skipped("plain scikit-learn has fitted it")
     if state.root() is not user:
         raise _Skipped("a step of a pipeline that was fitted as one")
+    if X is None:
+        raise _Skipped("it takes no table")
     on_host = state.lifted or state.model.device_ == "cpu"
     if on_host and count_values(X) < settings.min_size:
         raise _Skipped("small, or nothing to gain")
     if not state.unchanged:
+        settle(user)  # which frees the model
         raise _Skipped("changed since it was fitted")
     return state
 

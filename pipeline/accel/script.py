@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import runpy
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -51,27 +50,25 @@ def run(
         There is no such script, it stands beside another package `pipeline`, or the report cannot
         be written.
     """
-    _check(target, as_module)
+    if not as_module:
+        _check(target)
     if report is not None and report.suffix not in (".html", ".json"):
         raise ConfigError(f"--report {report}: choose a name that ends in .html or .json")
     if report is not None and not report.parent.is_dir():
         raise ConfigError(f"--report {report}: the folder does not exist; create it")
+    report = report and report.absolute()
     install(**settings)
     try:
         return _run(target, args, as_module, full_traceback)
     finally:
-        sys.stdout.flush()
+        with suppress(Exception):  # the script may have closed it
+            sys.stdout.flush()
         sys.stderr.write(f"\n{calls()}\n")
         if report is not None:
             report.write_text(render(report.suffix, target), "utf-8")
 
 
-def _check(target: str, as_module: bool) -> None:
-    if as_module:
-        with suppress(ModuleNotFoundError):
-            if importlib.util.find_spec(target) is not None:
-                return
-        raise ConfigError(f"no module named {target}; is its folder on PYTHONPATH?")
+def _check(target: str) -> None:
     if not Path(target).exists():
         raise ConfigError(f"{target}: no such file; pass the script to run, or -m and a module")
     for other in (Path(target).with_name("pipeline"), Path(target).with_name("pipeline.py")):
@@ -92,6 +89,9 @@ def _run(target: str, args: Sequence[str], as_module: bool, full_traceback: bool
     except SystemExit as ended:
         return _exit_code(ended)
     except (Exception, KeyboardInterrupt) as error:
+        if as_module and isinstance(error, ImportError) and _is_of_runner(error.__traceback__):
+            sys.stderr.write(f"{error}\n")  # as Python does
+            return 1
         if not full_traceback:
             _leave_out_ours(error)
         sys.excepthook(type(error), error, error.__traceback__)
@@ -109,16 +109,22 @@ def _exit_code(ended: SystemExit) -> int:
     return 1
 
 
-def _leave_out_ours(error: BaseException | None) -> None:
+def _is_of_runner(frames: types.TracebackType | None) -> bool:
+    return [*_each(frames)][-1].tb_frame.f_code.co_filename in _RUNNERS
+
+
+def _leave_out_ours(error: BaseException | None, known: Collection[int] = ()) -> None:
     """Cut the frames of this package, and of what runs the script, from an error and its causes."""
-    while error is not None:
-        kept = None
-        for each in reversed([*_each(error.__traceback__)]):
-            file = each.tb_frame.f_code.co_filename
-            if not file.startswith(_OURS) and file not in _RUNNERS:
-                kept = types.TracebackType(kept, each.tb_frame, each.tb_lasti, each.tb_lineno)
-        error.__traceback__ = kept
-        error = error.__cause__ or error.__context__
+    if error is None or id(error) in known:
+        return
+    kept = None
+    for each in reversed([*_each(error.__traceback__)]):
+        file = each.tb_frame.f_code.co_filename
+        if not file.startswith(_OURS) and file not in _RUNNERS:
+            kept = types.TracebackType(kept, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    error.__traceback__ = kept
+    for other in (error.__cause__, error.__context__, *getattr(error, "exceptions", ())):
+        _leave_out_ours(other, {*known, id(error)})
 
 
 def _each(frames: types.TracebackType | None) -> Iterator[types.TracebackType]:

@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.metrics import check_scoring
 
 from pipeline.accel.adopted import adopt, fitted_of, settle
+from pipeline.accel.engine import tell
 from pipeline.accel.sites import Site
 from pipeline.accel.verify import first_difference, plainly
 from pipeline.model.accelerated import Accelerated
@@ -29,7 +30,7 @@ def shares(search: Any, args: Any) -> bool:
 
 
 def _has_steps(estimator: Any) -> bool:
-    return len(getattr(estimator, "steps", ())) > 1
+    return type(estimator).__name__ == "Pipeline" and len(estimator.steps) > 1
 
 
 def _has_known_scores(scoring: Any) -> bool:
@@ -40,7 +41,7 @@ def _has_known_scores(scoring: Any) -> bool:
     return names or type(scoring).__module__.startswith("sklearn.metrics.")
 
 
-def search(user: Any, given: Any, device: str, call: Site, *, verify: bool) -> Any:
+def search(user: Any, given: Any, choice: Params, call: Site, *, verify: bool) -> Any:
     """Fit a search over a model, and give the user's search what it has found.
 
     The parameters are those of `pipeline.accel.engine.fit`.
@@ -49,7 +50,7 @@ def search(user: Any, given: Any, device: str, call: Site, *, verify: bool) -> A
     beside = borrow(user) if verify else None
     work = None if beside is None else partial(beside.fit, X, *more, **params)
     inner, space = borrow(user), SPACES[type(user).__name__]
-    inner.estimator = Accelerated(user.estimator, device, fallback=True)
+    inner.estimator = Accelerated(user.estimator, **choice)
     asked = getattr(user, space)
     grids = asked if isinstance(asked, list | tuple) else [asked]
     prefixed = [{f"{_PREFIX}{name}": each for name, each in grid.items()} for grid in grids]
@@ -57,8 +58,11 @@ def search(user: Any, given: Any, device: str, call: Site, *, verify: bool) -> A
     with plainly(work, call) as plain:
         inner.fit(shared(X), *more, **params)
     settle(user)
+    best = vars(inner).get("best_estimator_")
     vars(user).update(_found(inner, user))
-    call.ran, call.why = device, SHARED
+    if best is not None:
+        tell([best], call)
+    call.ran, call.why = call.ran if best is not None else choice["device"], call.why or SHARED
     if plain is not None:
         call.differs = plain.error or first_difference([], user, beside)
     return user
@@ -89,7 +93,7 @@ def _bare(params: Params) -> dict[str, Any]:
 
 
 def cross_validated(
-    plain: Callable[..., Any], given: Any, device: str, call: Site, *, verify: bool
+    plain: Callable[..., Any], given: Any, choice: Params, call: Site, *, verify: bool
 ) -> Any:
     """Return what scikit-learn's `cross_validate` returns, of a pipeline on shared rows.
 
@@ -99,7 +103,8 @@ def cross_validated(
         scikit-learn's.
     given : tuple of an estimator, X, y and a dict
         Its arguments.
-    device : {"cpu", "cuda"}
+    choice : dict
+        Parameters of the model, as in `pipeline.accel.engine.fit`.
     call : Site
         Gets what ran where.
     verify : bool
@@ -107,9 +112,10 @@ def cross_validated(
     """
     estimator, X, y, params = given
     with plainly(partial(plain, *given[:3], **params) if verify else None, call) as beside:
-        model = Accelerated(estimator, device, fallback=True)
-        made = plain(model, shared(X), y, **params)
-    call.ran, call.why = device, SHARED
+        model = Accelerated(estimator, **choice)
+        made = plain(model, shared(X), y, **{**params, "return_estimator": True})
+    tell([each for each in made.pop("estimator") if "plan_" in vars(each)], call)
+    call.why = call.why or SHARED
     if beside is not None:
         scores = [(n, made[n], each) for n, each in beside.made.items() if n.endswith("score")]
         call.differs = beside.error or first_difference(scores)

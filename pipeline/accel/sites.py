@@ -8,6 +8,8 @@ from dataclasses import dataclass
 _OURS = ("pipeline", "sklearn", "xgboost", "joblib", "contextlib", "functools", "threading")
 _SUMMED = ("seconds", "to_device_bytes", "to_host_bytes", "plain_seconds")
 PLAIN = "plain"
+_MOST, _LONGEST = 1_000, 120
+"""Sites with reasons of their own, and characters of a reason."""
 
 
 @dataclass
@@ -66,7 +68,8 @@ def forget() -> None:
 
 def note(call: Site) -> None:
     """Add a call to the site of the line outside of scikit-learn that has made it."""
-    key = _caller(), call.what, call.ran, call.why
+    why = call.why.partition("\n")[0][:_LONGEST] if len(_SITES) < _MOST else "and others"
+    key = _caller(), call.what, call.ran, why
     site = _SITES.setdefault(key, Site(*key))
     for name in _SUMMED:
         setattr(site, name, getattr(site, name) + getattr(call, name))

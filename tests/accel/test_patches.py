@@ -32,7 +32,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV, cross_val_score
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
@@ -397,6 +397,9 @@ def test_strict_refuses_what_the_engine_does_not_support() -> None:
     accel.install(device="cpu", min_size=0, strict=True)
     with pytest.raises(ConfigError, match="SGDClassifier: warm_start=True"):
         SGDClassifier(warm_start=True).fit(X, Y)
+    with pytest.raises(ValueError, match="X has 2 features, but Ridge is expecting 5"):
+        Ridge().fit(X, Y).predict(X[:, :2])
+    assert last().why == "scikit-learn raises ValueError"
 
 
 def test_warnings_are_given_out_once() -> None:
@@ -511,6 +514,23 @@ def test_xgboost() -> None:
     assert model.feature_importances_.shape == (5,)
     assert model.get_booster().num_boosted_rounds() == 5
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_another_install_keeps_what_is_fitted() -> None:
+    model = Ridge().fit(X, Y)
+    accel.install(device="cpu", min_size=0, verify=True)
+    assert accel.calls() == []
+    model.predict(X)
+    assert last().ran == "cpu"
+
+
+def test_what_can_be_read_once_is_read_by_scikit_learn() -> None:
+    texts = TfidfVectorizer().fit_transform(text for text in ("a cat", "the dog"))
+    assert texts.shape == (2, 3)
+    assert last().why == "TfidfVectorizer: X can be read only once"
+    pipe = make_pipeline(StandardScaler(), Ridge())
+    GridSearchCV(pipe, {"ridge__alpha": [1.0]}, cv=KFold(2).split(X)).fit(X, Y)
+    assert last().why == "GridSearchCV: cv can be read only once"
 
 
 def test_small_tables_stay_with_scikit_learn() -> None:

@@ -10,12 +10,16 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted
 
 from pipeline import accel
 from pipeline.accel.adopted import state_of
@@ -64,27 +68,71 @@ def test_nothing_comes_to_the_host_between_reading_and_predictions(place: str) -
     assert model[-1].coef_.shape == reference[-1].coef_.shape
 
 
+@pytest.fixture
+def lifted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the models that are converted from now on."""
+    models, plain = [], Engine.to_sklearn
+    monkeypatch.setattr(Engine, "to_sklearn", lambda model: models.append(model) or plain(model))
+    return models
+
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+Y = np.where(X[:, 0] > 0, "yes", "no").astype(object)
+
+
 @EVERYWHERE
-def test_a_forest_is_converted_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    lifted, lift = [], Engine.to_sklearn
-    monkeypatch.setattr(Engine, "to_sklearn", lambda model: lifted.append(model) or lift(model))
-    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
-    forest = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, y)
-    forest.predict(X[:2])
-    assert [site.ran for site in accel.calls()] == ["cuda", "cuda"]
-    assert not lifted
-    assert len(forest.estimators_) == 3
+def test_a_model_is_converted_when_an_attribute_is_read_and_not_before(lifted: list[Any]) -> None:
+    pipe = make_pipeline(StandardScaler(), RandomForestClassifier(3, max_depth=2, random_state=0))
+    pipe.fit(X, Y).fit(X, Y)
+    assert list(pipe.classes_) == ["no", "yes"]
+    check_is_fitted(pipe)
+    clone(pipe)
+    repr(pipe)
+    pipe.set_params(standardscaler__with_mean=True)
+    accel.install(device="cuda", strict=True, min_size=0)
+    get_scorer("roc_auc")(pipe, X, Y)
+    assert lifted == []
+    assert {site.ran for site in accel.calls()} == {"cuda"}
+    assert len(pipe[-1].estimators_) == 3
     assert len(lifted) == 1
+    pipe.predict(X)
+    assert accel.calls()[-1].ran == "cuda"
+
+
+@EVERYWHERE
+def test_what_is_written_in_place_counts() -> None:
+    forest = RandomForestRegressor(1, max_depth=3, random_state=0).fit(X, X[:, 0])
+    tree = forest.estimators_[0].tree_
+    tree.children_left[0] = tree.children_right[0] = -1
+    assert np.std(forest.predict(X)) == 0
+    model = LogisticRegression().fit(X, Y)
+    model.classes_[0] = "never"
+    assert set(model.predict(X)) == {"never", "yes"}
+    words = [f"w{i} w{i + 1}" for i in range(1_500)]
+    counts = CountVectorizer().fit(words)
+    counts.vocabulary_["zz"] = counts.vocabulary_.pop("w5")
+    assert counts.transform(["zz"]).nnz == 1
+
+
+@EVERYWHERE
+def test_searches_are_strict_too() -> None:
+    pipe = make_pipeline(StandardScaler(), DecisionTreeClassifier())
+    with pytest.raises(Unsupported):
+        cross_val_score(pipe, X, Y, error_score="raise")
+    accel.install(device="cuda", min_size=0)
+    cross_val_score(pipe, X, Y)
+    assert accel.calls()[-1].ran == "cuda, cpu"
+    pipe = make_pipeline(StandardScaler(), LogisticRegression())
+    GridSearchCV(pipe, {"logisticregression__C": [0.1, 1.0]}).fit(X, Y).predict(X)
+    assert [site.ran for site in accel.calls()[-2:]] == ["cuda", "cuda"]
 
 
 @EVERYWHERE
 def test_what_a_gpu_cannot_run_is_an_error_if_strict_and_is_told_otherwise() -> None:
-    X = np.random.default_rng(0).normal(size=(60, 3))
-    y = X[:, 0] > 0
     with pytest.raises(Unsupported, match="decisiontreeclassifier: "):
-        make_pipeline(StandardScaler(), DecisionTreeClassifier()).fit(X, y)
+        make_pipeline(StandardScaler(), DecisionTreeClassifier()).fit(X, Y)
     accel.install(device="cuda", min_size=0)
-    make_pipeline(StandardScaler(), DecisionTreeClassifier()).fit(X, y)
+    make_pipeline(StandardScaler(), DecisionTreeClassifier()).fit(X, Y)
     (site,) = accel.calls()
     assert site.ran == "cuda, cpu"
     assert site.why.startswith("decisiontreeclassifier: ")
