@@ -19,9 +19,9 @@ from pipeline.typing import Estimator
 
 SETTINGS = ("_metadata_request", "_sklearn_output_config", "_skl_callbacks", "_parent_callback_ctx")
 SUMMED_BYTES = 1 << 20
-"""Up to this size, a write to an array is noticed; larger ones are read-only."""
+"""Larger fitted arrays are read-only; writes to smaller ones are noticed."""
 _LONG = 1000
-"""Containers of more items are data."""
+"""Changes inside of parameters with more items are not noticed."""
 _STATES: weakref.WeakSet[State] = weakref.WeakSet()
 _EARLY = ("n_features_in_", "feature_names_in_", "classes_")
 
@@ -279,13 +279,13 @@ class _Fitted:
             return 0
         buffers: list[pickle.PickleBuffer] = []
         try:
-            crc = zlib.crc32(pickle.dumps(self.value, 5, buffer_callback=buffers.append))
+            rest = pickle.dumps(self.value, 5, buffer_callback=buffers.append)
         except Exception:  # a function, which nobody writes to
             return 0
-        parts = [buffer.raw() for buffer in buffers]
+        parts = [memoryview(rest), *(buffer.raw() for buffer in buffers)]
         if self.limit is not None and sum(part.nbytes for part in parts) > self.limit:
             return 0
-        return reduce(lambda so_far, part: zlib.crc32(part, so_far), parts, crc)
+        return reduce(lambda so_far, part: zlib.crc32(part, so_far), parts, 0)
 
     def is_still(self, value: Any) -> bool:
         return value is self.value and self._sum() == self.sum

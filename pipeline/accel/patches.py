@@ -208,8 +208,10 @@ def _patch_cross_validate() -> None:
             with nested():
                 choice = _choice(settings, device)
                 made = cross_validated(plain, given, choice, call, verify=settings.verify)
-        except (_Skipped, Refused):
-            if settings.strict and call.ran != sites.PLAIN:
+        except _Skipped:
+            return plain(estimator, X, y, **params)
+        except Refused:
+            if settings.strict:
                 raise
             return plain(estimator, X, y, **params)
         _note(call, start)
