@@ -34,7 +34,12 @@ TO_ITS_CHILD = {
     "tuning/trial_workers.py",
 }
 """What hands objects to processes of its own, over a pipe, in a folder of its own or by Dask."""
-HASHES = {"backends/identity.py", "backends/xgboost/checkpoints.py", "tuning/space.py"}
+HASHES = {
+    "accel/adopted.py",
+    "backends/identity.py",
+    "backends/xgboost/checkpoints.py",
+    "tuning/space.py",
+}
 """What calls `joblib.hash` alone, which reads no file."""
 PICKLES = {"pickle", "joblib", "dill", "cloudpickle", "marshal", "shelve"}
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 import weakref
-import zlib
 from collections.abc import Iterator
-from functools import reduce
+from math import inf
 from threading import RLock
 from typing import Any
 
+import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
 
@@ -18,7 +17,7 @@ from pipeline.accel.nesting import nested
 from pipeline.typing import Estimator
 
 SETTINGS = ("_metadata_request", "_sklearn_output_config", "_skl_callbacks", "_parent_callback_ctx")
-SUMMED_BYTES = 1 << 20
+HASHED_BYTES = 1 << 20
 """Larger fitted arrays are read-only; writes to smaller ones are noticed."""
 _LONG = 1000
 """Changes inside of parameters with more items are not noticed."""
@@ -260,7 +259,7 @@ def settle_all() -> None:
 
 def _guarded(value: Any) -> Any:
     """Return a value; a view to read alone of a large array."""
-    if type(value) is not np.ndarray or value.nbytes <= SUMMED_BYTES:
+    if type(value) is not np.ndarray or value.nbytes <= HASHED_BYTES:
         return value
     view = value.view()
     view.flags.writeable = False
@@ -268,27 +267,40 @@ def _guarded(value: Any) -> Any:
 
 
 class _Fitted:
-    """A fitted attribute, and a checksum of what it holds; none of what is large on the host."""
+    """A fitted attribute, and a hash of what it holds; none of what is large on the host."""
 
     def __init__(self, value: Any, on_host: bool) -> None:
-        self.value, self.limit = value, SUMMED_BYTES if on_host else None
-        self.sum = self._sum()
+        self.value, self.limit = value, HASHED_BYTES if on_host else inf
+        self.hash = self._hash()
 
-    def _sum(self) -> int:
-        if type(self.value) is np.ndarray and not self.value.flags.writeable:
-            return 0
-        buffers: list[pickle.PickleBuffer] = []
+    def _hash(self) -> str:
+        read_only = type(self.value) is np.ndarray and not self.value.flags.writeable
+        if read_only or (self.limit < inf and _n_bytes(self.value) > self.limit):
+            return ""
         try:
-            rest = pickle.dumps(self.value, 5, buffer_callback=buffers.append)
+            return str(joblib.hash(self.value))
         except Exception:  # a function, which nobody writes to
-            return 0
-        parts = [memoryview(rest), *(buffer.raw() for buffer in buffers)]
-        if self.limit is not None and sum(part.nbytes for part in parts) > self.limit:
-            return 0
-        return reduce(lambda so_far, part: zlib.crc32(part, so_far), parts, 0)
+            return ""
 
     def is_still(self, value: Any) -> bool:
-        return value is self.value and self._sum() == self.sum
+        return value is self.value and self._hash() == self.hash
+
+
+def _n_bytes(value: Any) -> float:
+    """Return about how many bytes numbers and texts need; of other objects it is not known."""
+    if type(value) is np.ndarray and value.dtype != object:
+        return value.nbytes
+    if isinstance(value, list | tuple | np.ndarray):
+        return sum(map(_n_bytes, value.flat if isinstance(value, np.ndarray) else value))
+    if type(value) is dict:
+        return sum(map(_n_bytes, value.values()))
+    return len(value) if isinstance(value, str) else _n_bytes_of(value)
+
+
+def _n_bytes_of(value: Any) -> float:
+    if hasattr(value, "nnz"):
+        return float(value.data.nbytes)
+    return 8 if value is None or isinstance(value, int | float | np.generic) else inf
 
 
 class _Param:
