@@ -256,15 +256,18 @@ def _be_plain(estimator: BaseEstimator, name: str) -> None:
 
 def _lift_missing(self: BaseEstimator, name: str) -> Any:
     """Return an attribute that is set only when it is read: `BaseEstimator.__getattr__`."""
-    state = state_of(self) if is_of_fit(name) else None
-    if state is not None:
-        state.lift()
-    else:
-        methods = (vars(cls).get("__getattr__") for cls in type(self).__mro__)
-        for own in methods:  # a mixin of the user may have one
-            if own is not None and own is not _lift_missing:
-                return own(self, name)
+    if type(self.__dict__) is Adopted and is_of_fit(name):
+        self.__dict__.state.lift()
+    elif (own := _delegate(type(self))) is not None:
+        return own(self, name)
     return object.__getattribute__(self, name)  # finds it, or raises as before
+
+
+@functools.cache
+def _delegate(cls: Any) -> Any:
+    """Return the `__getattr__` of a user's mixin, which ours stands before."""
+    methods = (vars(each).get("__getattr__") for each in cls.__mro__)
+    return next((own for own in methods if own not in (None, _lift_missing)), None)
 
 
 def _lifting(plain: Callable[..., Any]) -> Callable[..., Any]:
