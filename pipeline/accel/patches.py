@@ -256,9 +256,10 @@ def _be_plain(estimator: BaseEstimator, name: str) -> None:
 
 def _lift_missing(self: BaseEstimator, name: str) -> Any:
     """Return an attribute that is set only when it is read: `BaseEstimator.__getattr__`."""
+    cls: Any = type(self)
     if type(self.__dict__) is Adopted and is_of_fit(name):
         self.__dict__.state.lift()
-    elif (own := _delegate(type(self))) is not None:
+    elif (own := _delegate(cls)) is not None:
         return own(self, name)
     return object.__getattribute__(self, name)  # finds it, or raises as before
 
