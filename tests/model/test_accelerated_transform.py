@@ -170,8 +170,9 @@ def test_a_container_that_is_chosen_after_fit_is_filled_as_in_sklearn(
 def test_rows_transformed_with_their_target_keep_the_index_of_the_frame() -> None:
     frame = pd.DataFrame({"a": [0.0, 1, 3], "b": [2.0, 0, 1]}, index=["x", "y", "z"])
     y = frame["a"] + frame["b"]
-    model = on_cpu(PLSRegression(1)).set_output(transform="pandas")
-    rows, scores = model.fit(frame.to_numpy(), y).transform(frame, y)
+    model = on_cpu(PLSRegression(1)).set_output(transform="pandas").fit(frame.to_numpy(), y)
+    with pytest.warns(UserWarning, match="matched by position"):
+        rows, scores = model.transform(frame, y)
     assert rows.index.equals(frame.index)
     assert isinstance(scores, np.ndarray)
 
