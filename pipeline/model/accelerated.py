@@ -415,8 +415,9 @@ class Accelerated(Answers):
         model = self if hasattr(self, "plan_") or needs_fit(self.estimator) else borrow(self).fit(X)
         taken, made = model._call("transform", X, **params)
         made = model._contained(made, taken)
-        if isinstance(taken, np.ndarray) and frames.is_frame(X) and isinstance(made, pd.DataFrame):
-            made.index = X.index  # its columns were read by position
+        rows = made[0] if isinstance(made, tuple) else made
+        if isinstance(taken, np.ndarray) and frames.is_frame(X) and isinstance(rows, pd.DataFrame):
+            rows.index = X.index  # its columns were read by position
         return made
 
     def _contained(self, made: Any, taken: Any) -> Any:

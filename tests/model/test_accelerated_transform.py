@@ -11,6 +11,7 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.feature_selection import VarianceThreshold
@@ -164,6 +165,16 @@ def test_a_container_that_is_chosen_after_fit_is_filled_as_in_sklearn(
         model = on_cpu(FRAMED[name]).set_output(transform=first).fit(X)
         for _ in range(2):
             assert_same_container(model.set_output(transform=later).transform(X), expected, name)
+
+
+def test_rows_transformed_with_their_target_keep_the_index_of_the_frame() -> None:
+    frame = pd.DataFrame({"a": [0.0, 1, 3], "b": [2.0, 0, 1]}, index=["x", "y", "z"])
+    y = frame["a"] + frame["b"]
+    model = on_cpu(PLSRegression(1)).set_output(transform="pandas").fit(frame.to_numpy(), y)
+    with pytest.warns(UserWarning, match="matched by position"):
+        rows, scores = model.transform(frame, y)
+    assert rows.index.equals(frame.index)
+    assert isinstance(scores, np.ndarray)
 
 
 def assert_same_container(found: Any, expected: Any, name: str = "") -> None:

@@ -69,7 +69,7 @@ def _child(path: Path, way: str, folder: Path, result: Path) -> None:
     except (Exception, SystemExit) as error:
         traceback.print_exc()
         found.error = f"{type(error).__name__}: {error}"
-    found.sites = list(accel.calls())
+    found.sites = list(accel.calls()) if way != "plain" else []
     accel.uninstall()
     found.figures = [_pixels(number) for number in pyplot.get_fignums()]
     result.write_bytes(pickle.dumps(found))
