@@ -44,9 +44,9 @@ endif
 .PHONY: help setup setup-bench setup-tables setup-docs setup-mlflow setup-release \
 	setup-contract doctor list models new-task data fetched synthetic explain run compare report \
 	tune gallery predict bench bench-preprocessing bench-programs bench-searches bench-prediction \
-	bench-importance bench-tables gpu-proof test test-full test-sklearn test-examples test-mlflow \
-	fuzz test-contract contract-snapshot docs lint format types audit lock release clean clean-venv \
-	clean-data
+	bench-importance bench-scripts bench-tables gpu-proof test test-full test-sklearn \
+	test-examples test-mlflow fuzz test-contract contract-snapshot docs lint format types audit \
+	lock release clean clean-venv clean-data
 
 help: ## List the targets and variables
 	@sed -n 's/^\([a-z-]*\):.*## /make \1|/p; s/^\([A-Z3]*\) [:?]= *\(.*\)# /\1=\2|/p' Makefile | \
@@ -89,7 +89,7 @@ gallery: setup ## Write a page over the reports that are there
 	$(RUN) gallery$(WRITTEN)
 predict: setup ## Predict the rows of a file: ARGS='MODEL IN OUT'
 	$(RUN) predict --device '$(DEVICE)' $(ARGS)
-bench: data bench-preprocessing bench-programs bench-searches bench-prediction bench-importance ## Measure TASK on this machine's CPU, and all that the docs claim
+bench: data bench-preprocessing bench-programs bench-searches bench-prediction bench-importance bench-scripts ## Measure TASK on this machine's CPU, and all that the docs claim
 	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),7)' --out 'docs/results/$(TASK)-cpu'
 	$(python) -m tools.docs
 bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn and skrub
@@ -97,7 +97,8 @@ bench-programs: setup ## Measure programs of everyday use beside plain scikit-le
 bench-searches: setup ## Measure searches beside scikit-learn's
 bench-prediction: setup-mlflow ## Measure predictions of saved models
 bench-importance: setup ## Measure the importance of columns beside scikit-learn's
-bench-preprocessing bench-programs bench-searches bench-prediction bench-importance:
+bench-scripts: setup ## Measure the same programs, unchanged, under accel
+bench-preprocessing bench-programs bench-searches bench-prediction bench-importance bench-scripts:
 	$(BENCH)
 bench-tables: setup-tables ## Hold tasks made of 20 real tables against programs written by hand
 	$(python) -m pytest -m slow tests/task/test_real_tables.py $(ARGS)

@@ -25,12 +25,14 @@ FACTS = {"rows": 1_000}
 SETTINGS = {
     "preprocessing": {},
     "programs": {"rows": (200, 500), "budget": (60,)},
+    "scripts": {"rows": (200, 500), "budget": (60,)},
     "searches": {"rows": (300,)},
     "prediction": {"calls": (2,), "trained": (500,), "rows": (1, 10)},
     "importance": {"trained": (300,), "rows": (150,), "permutations": (1,)},
 }
 CASES = {
     "programs": ["scale", "onehot5-kmeans", "tfidf-logistic"],
+    "scripts": ["scale"],
     "searches": ["logistic"],
     "prediction": ["xgboost"],
     "importance": ["boosting"],
@@ -244,8 +246,17 @@ def test_programs_are_counted_by_size(ours: dict[str, Any], summary: str, line: 
         return cell(name, seconds, case="scale 1000", score=score, why=why)
 
     text = programs.notes(results(side(programs.PLAIN), side(programs.OURS, **ours)))
-    assert f"| `Accelerated` | 1,000 | {summary} |" in text
+    assert f"| 1,000 | {summary} |" in text
     assert line in text.splitlines()[-1]
+
+
+def test_scripts_that_are_slower_are_named() -> None:
+    cells = [
+        cell(variant, {"fit": [taken] * 5, "predict": [0.0] * 5}, case="scale 1000", score=1)
+        for variant, taken in ((programs.PLAIN, 1.0), (programs.ACCEL, 1.2))
+    ]
+    assert "| 1,000 | 1 | 1.20× slower | scale | 0 |" in programs.script_notes(results(*cells))
+    assert "| 1,000 | 0 |  | none |  |" in programs.script_notes(results(cells[0]))
 
 
 def test_predictions_over_http_are_shown_where_they_were_measured() -> None:

@@ -14,9 +14,9 @@ from tools.bench import importance, prediction, preprocessing, programs, searche
 from tools.bench.record import say
 from tools.bench.runner import Ask, Claim, measure
 
+_MODULES = (preprocessing, programs, searches, prediction, importance)
 CLAIMS: dict[str, Claim] = {
-    module.CLAIM.name: module.CLAIM
-    for module in (preprocessing, programs, searches, prediction, importance)
+    claim.name: claim for claim in [*(each.CLAIM for each in _MODULES), programs.SCRIPTS]
 }
 
 
