@@ -21,16 +21,19 @@ HELD = {
     "Pipeline": "steps",
 }
 TARGETS = ("LabelBinarizer", "LabelEncoder", "MultiLabelBinarizer")
-TWINNED = frozenset(
+ENCODERS = frozenset({"OneHotEncoder", "OrdinalEncoder", "TargetEncoder"})
+"""What the engine runs faster on the CPU from `MIN_SIZE` on (docs/benchmarks.md)."""
+NUMERIC = frozenset(
     (
         *("CalendarFeatures", "FunctionTransformer", "KBinsDiscretizer", "MaxAbsScaler"),
-        *("MinMaxScaler", "Normalizer", "OneHotEncoder", "OrdinalEncoder", "PolynomialFeatures"),
-        *("PowerTransformer", "QuantileTransformer", "RobustScaler", "SelectFdr", "SelectFpr"),
-        *("SelectFwe", "SelectKBest", "SelectPercentile", "SimpleImputer", "StandardScaler"),
-        *("TargetEncoder", "VarianceThreshold"),
+        *("MinMaxScaler", "Normalizer", "PolynomialFeatures", "PowerTransformer"),
+        *("QuantileTransformer", "RobustScaler", "SelectFdr", "SelectFpr", "SelectFwe"),
+        *("SelectKBest", "SelectPercentile", "SimpleImputer", "StandardScaler"),
+        "VarianceThreshold",
     )
 )
-"""The transformers that the engine runs on the CPU itself."""
+"""What else the engine runs itself; on the CPU that pays for large tables."""
+LARGE = 5_000_000
 
 
 def count_values(X: Table) -> int:
@@ -47,18 +50,20 @@ def count_values(X: Table) -> int:
     return len(X) if isinstance(X, list | tuple) else 0
 
 
-def pays_on_cpu(estimator: Estimator) -> bool:
-    """Return whether the engine itself would run a step of an estimator on the CPU.
+def pays_on_cpu(estimator: Estimator, n_values: int) -> bool:
+    """Return whether the engine would be faster on the CPU for a table of so many values.
 
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
-    >>> pays_on_cpu(Ridge()), pays_on_cpu(make_pipeline(StandardScaler(), Ridge()))
-    (False, True)
+    >>> scaled = make_pipeline(StandardScaler(), Ridge())
+    >>> pays_on_cpu(Ridge(), LARGE), pays_on_cpu(scaled, LARGE), pays_on_cpu(scaled, MIN_SIZE)
+    (False, True, False)
     """
     inner = vars_of(estimator).get("estimator")  # of a search
     whole = inner if type(inner).__name__ in HELD else estimator
-    return any(type(part).__name__ in TWINNED for part in leaves(whole))
+    kinds = {type(part).__name__ for part in leaves(whole)}
+    return bool(kinds & ENCODERS or (n_values >= LARGE and kinds & NUMERIC))
 
 
 def leaves(estimator: Estimator) -> Iterator[Any]:

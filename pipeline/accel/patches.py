@@ -391,13 +391,14 @@ def _device_for(settings: Settings, estimator: Any, X: Any) -> str:
     _Skipped
         scikit-learn is as fast.
     """
-    if X is None or count_values(X) < settings.min_size:
+    n_values = count_values(X)
+    if X is None or n_values < settings.min_size:
         raise _Skipped(SMALL if X is not None else "it takes no table")
     device = settings.device
     if device == "auto":
         from pipeline.accel.engine import device_for
 
         device = device_for(estimator, X)
-    if device == "cpu" and settings.min_size and not pays_on_cpu(estimator):
-        raise _Skipped("no step that the engine runs faster on the CPU")
+    if device == "cpu" and settings.min_size and not pays_on_cpu(estimator, n_values):
+        raise _Skipped("no step that the engine runs faster at this size")
     return device

@@ -44,7 +44,7 @@ from pipeline import accel
 from pipeline.accel import patches
 from pipeline.accel.adopted import state_of
 from pipeline.accel.engine import Engine
-from pipeline.accel.gate import MIN_SIZE, TWINNED, obstacle
+from pipeline.accel.gate import ENCODERS, MIN_SIZE, NUMERIC, obstacle
 from pipeline.accel.sites import Site
 from pipeline.cli.options import accel_options
 from pipeline.errors import ConfigError, Refused
@@ -598,7 +598,7 @@ def test_all_is_as_it_was_after_uninstall() -> None:
 
 
 def test_the_gate_knows_the_twins() -> None:
-    assert {cls.__name__ for cls in TWINS} == TWINNED
+    assert {cls.__name__ for cls in TWINS} == ENCODERS | NUMERIC
 
 
 def test_the_command_has_the_default_of_the_function() -> None:
