@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
 _NESTED: ContextVar[bool] = ContextVar("nested", default=False)
 
 
-def is_nested() -> bool:
-    """Return whether a call of a scikit-learn object is under way."""
-    return _NESTED.get()
+is_nested = _NESTED.get
+"""Return whether a call of a scikit-learn object is under way."""
 
 
-@contextmanager
-def nested() -> Iterator[None]:
+class nested:  # noqa: N801 - a context manager, as a class because it is fast
     """Let the calls inside be no outermost ones."""
-    token = _NESTED.set(True)
-    try:
-        yield
-    finally:
-        _NESTED.reset(token)
+
+    def __enter__(self) -> None:
+        """Begin."""
+        self._token = _NESTED.set(True)
+
+    def __exit__(self, *error: object) -> None:
+        """End."""
+        _NESTED.reset(self._token)
 
 
 def carried(wrapper: Any) -> dict[str, Callable[..., Any]]:

@@ -120,10 +120,6 @@ def install(
     for cls in [*mixins, *_below(BaseEstimator)]:
         _patch(cls)
     _replace(BaseEstimator, "__init_subclass__", classmethod(_patch_later))
-    _replace(BaseEstimator, "__getattr__", _lift_missing)
-    for name in ("__dir__", "__delattr__"):
-        _replace(BaseEstimator, name, _lifting(getattr(BaseEstimator, name)))
-    _replace(validation, "_is_fitted", _knows_adopted(validation._is_fitted))
     for name, made in carried(_FuncWrapper).items():
         _replace(_FuncWrapper, name, made)
 
@@ -154,6 +150,16 @@ def is_installed() -> bool:
 def _replace(owner: Any, name: str, value: Any) -> None:
     _replaced.append((owner, name, vars(owner).get(name)))
     setattr(owner, name, value)
+
+
+def _watch_reads() -> None:
+    """Have fitted attributes computed when they are read; not before the engine fits anything."""
+    if "__getattr__" in vars(BaseEstimator):
+        return
+    _replace(BaseEstimator, "__getattr__", _lift_missing)
+    for name in ("__dir__", "__delattr__"):
+        _replace(BaseEstimator, name, _lifting(getattr(BaseEstimator, name)))
+    _replace(validation, "_is_fitted", _knows_adopted(validation._is_fitted))
 
 
 def _below(cls: Any) -> Iterator[type]:
@@ -354,6 +360,7 @@ def _accelerated(settings: Settings, name: str, user: Any, given: Given, call: S
     from pipeline.accel.engine import fit
     from pipeline.accel.searches import search, shares
 
+    _watch_reads()
     if type(user).__module__ == SEARCHES and name == "fit" and shares(user, args):
         return search(user, given, _choice(settings, device), call, verify=settings.verify)
     return fit(user, name, given, _choice(settings, device), call, verify=settings.verify)
