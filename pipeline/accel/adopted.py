@@ -290,8 +290,8 @@ def _n_bytes(value: Any) -> float:
     """Return about how many bytes numbers and texts need; of other objects it is not known."""
     if type(value) is np.ndarray and value.dtype != object:
         return value.nbytes
-    if isinstance(value, list | tuple | np.ndarray):
-        return sum(map(_n_bytes, value.flat if isinstance(value, np.ndarray) else value))
+    if type(value) in (list, tuple, np.ndarray):  # a masked array may hold itself
+        return sum(map(_n_bytes, value.flat if type(value) is np.ndarray else value))
     if type(value) is dict:
         return sum(map(_n_bytes, value.values()))
     return len(value) if isinstance(value, str) else _n_bytes_of(value)

@@ -111,6 +111,9 @@ def same(one: Any, other: Any, depth: int = 0) -> bool:
         return False
     if hasattr(other, "toarray"):
         return bool(one.shape == other.shape) and same(one.toarray(), other.toarray(), depth + 1)
+    if isinstance(other, np.ma.MaskedArray):
+        masks = np.array_equal(np.ma.getmaskarray(one), np.ma.getmaskarray(other))
+        return masks and same([*one.compressed()], [*other.compressed()], depth + 1)
     if isinstance(other, np.ndarray):
         return _same_arrays(one, other, depth)
     if isinstance(other, float | np.floating):

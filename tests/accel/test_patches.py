@@ -37,6 +37,7 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, LabelEncoder, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
 from sklearn.utils._testing import MinimalTransformer
 from sklearn.utils.validation import check_is_fitted
 
@@ -352,6 +353,10 @@ def test_a_search_shares_rows_and_stays_a_search() -> None:
     RandomizedSearchCV(pipe, names, n_iter=2, random_state=0, n_jobs=2, scoring="roc_auc").fit(X, Y)
     assert last().why == "its fits share rows"
     GridSearchCV(LogisticRegression(), {"C": [0.1, 1]}).fit(X, Y)
+    assert last().ran == "cpu"
+    kernels = [{"kernel": ["linear"], "C": [1]}, {"kernel": ["rbf"], "gamma": [0.1]}]
+    assert GridSearchCV(SVC(), kernels).fit(X, Y).cv_results_["param_gamma"].mask.sum() == 1
+    assert last().ran == "cpu"
 
 
 @pytest.mark.usefixtures("verifying")

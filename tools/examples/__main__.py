@@ -101,7 +101,8 @@ def complaints(rows: list[Row], known: dict[str, str]) -> Iterator[str]:
         wrong = [row.differs] if row.differs and row.repeats else []
         wrong += [f"verify: {each}" for each in dict.fromkeys(row.wrong)]
         if row.name in known:
-            wrong = [] if wrong else ["is the same, so it must leave the list"]
+            always = not known[row.name].startswith("sometimes")
+            wrong = ["is the same, so it must leave the list"] if always and not wrong else []
         yield from (f"{row.name}: {each}" for each in wrong)
 
 
