@@ -44,6 +44,16 @@ def test_a_program_without_xgboost_never_loads_it() -> None:
     assert loaded_by(statement, [*GPU, *HEAVY]) == "[]"
 
 
+def test_a_small_script_under_accel_loads_no_engine() -> None:
+    statement = (
+        "import numpy as np; from pipeline import accel; accel.install(device='cpu'); "
+        "from sklearn.preprocessing import StandardScaler; StandardScaler().fit(np.eye(2)); "
+        "assert accel.calls()[0].ran == 'plain'"
+    )
+    engine = ["pipeline.model", "pipeline.compile", "pipeline.twins", "pipeline.accel.engine"]
+    assert loaded_by(statement, [*GPU, *HEAVY, *engine]) == "[]"
+
+
 def test_public_names_are_sorted_and_there() -> None:
     assert pipeline.__all__ == sorted(pipeline.__all__)
     for name in pipeline.__all__:
