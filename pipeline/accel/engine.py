@@ -73,7 +73,7 @@ def fit(
     work = None if beside is None else partial(getattr(beside, name), *args, **params)
     try:
         model = Engine(borrow(user), **choice)
-        with plainly(work, call) as plain, _draws_undone(), order_untold():
+        with plainly(work, call) as plain, as_scikit_learn():
             made = getattr(model, name)(*args, **params)
     except BaseException:
         if before is not None:
@@ -91,10 +91,9 @@ def fit(
 def ask(state: State, name: str, given: Any, call: Site, *, verify: bool) -> Any:
     """Return what the model says in the place of the user's object; parameters as in `fit`."""
     args, params = given
-    work = (
-        partial(getattr(state.beside, name), *args, **params) if verify and state.beside else None
-    )
-    with plainly(work, call) as plain, _draws_undone(), order_untold():
+    beside = state.beside if verify else None
+    work = None if beside is None else partial(getattr(beside, name), *args, **params)
+    with plainly(work, call) as plain, as_scikit_learn():
         made = getattr(state.model, name)(*args, **params)
     tell([state.model], call)
     if plain is not None:
@@ -103,11 +102,12 @@ def ask(state: State, name: str, given: Any, call: Site, *, verify: bool) -> Any
 
 
 @contextmanager
-def _draws_undone() -> Iterator[None]:
-    """Let NumPy's global generator draw the same numbers again if the work inside fails."""
+def as_scikit_learn() -> Iterator[None]:
+    """Give no warning of our own about y; if the work inside fails, undo what it has drawn."""
     before = np.random.get_state(legacy=False)
     try:
-        yield
+        with order_untold():
+            yield
     except Exception:
         np.random.set_state(before)
         raise

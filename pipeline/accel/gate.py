@@ -34,6 +34,7 @@ NUMERIC = frozenset(
 )
 """What else the engine runs itself; on the CPU that pays for large tables."""
 LARGE = 5_000_000
+"""Assumed: in docs/benchmarks.md, they are slower at 500,000 and faster at 5,000,000 values."""
 
 
 def count_values(X: Table) -> int:

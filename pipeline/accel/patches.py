@@ -216,11 +216,15 @@ def _patch_cross_validate() -> None:
                 made = cross_validated(plain, given, choice, call, verify=settings.verify)
         except _Skipped:
             return plain(estimator, X, y, **params)
-        except Refused:
+        except Exception as error:
             if settings.strict:
                 raise
-            return plain(estimator, X, y, **params)
-        _note(call, start)
+            failed = error
+        else:
+            _note(call, start)
+            return made
+        made = plain(estimator, X, y, **params)  # whose fits are calls of their own
+        _warn_of_failure(call, failed)
         return made
 
     vars(cross_validate)["plain"] = plain
@@ -330,13 +334,18 @@ def _outermost(
                 raise
             if failed is not None and settings.strict:
                 raise failed
-            if failed is not None and not isinstance(failed, Refused | Warning):
-                call.why = f"the engine failed: {type(failed).__name__}: {failed}"
-                said = f"{call.what}: {call.why}; scikit-learn ran it; please report this"
-                warnings.warn(said, RuntimeWarning, stacklevel=3)
+            _warn_of_failure(call, failed)
             return made
     finally:
         _note(call, start)
+
+
+def _warn_of_failure(call: Site, failed: Exception | None) -> None:
+    """Warn of a fault of the engine: scikit-learn has run what it could not."""
+    if failed is not None and not isinstance(failed, Refused | Warning):
+        call.why = f"the engine failed: {type(failed).__name__}: {failed}"
+        said = f"{call.what}: {call.why}; scikit-learn ran it; please report this"
+        warnings.warn(said, RuntimeWarning, stacklevel=4)
 
 
 def _note(call: Site, start: float) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.metrics import check_scoring
 
 from pipeline.accel.adopted import adopt, fitted_of, settle
-from pipeline.accel.engine import tell
+from pipeline.accel.engine import as_scikit_learn, tell
 from pipeline.accel.sites import Site
 from pipeline.accel.verify import first_difference, plainly
 from pipeline.model.accelerated import Accelerated
@@ -55,7 +55,7 @@ def search(user: Any, given: Any, choice: Params, call: Site, *, verify: bool) -
     grids = asked if isinstance(asked, list | tuple) else [asked]
     prefixed = [{f"{_PREFIX}{name}": each for name, each in grid.items()} for grid in grids]
     setattr(inner, space, prefixed if grids is asked else prefixed[0])
-    with plainly(work, call) as plain:
+    with plainly(work, call) as plain, as_scikit_learn():
         inner.fit(shared(X), *more, **params)
     settle(user)
     best = vars(inner).get("best_estimator_")
@@ -111,13 +111,15 @@ def cross_validated(
         Whether to compare with plain scikit-learn.
     """
     estimator, X, y, params = given
-    with plainly(partial(plain, *given[:3], **params) if verify else None, call) as beside:
+    work = partial(plain, *given[:3], **params) if verify else None
+    with plainly(work, call) as beside, as_scikit_learn():
         model = Accelerated(estimator, **choice)
         made = plain(model, shared(X), y, **{**params, "return_estimator": True})
     tell([each for each in made.pop("estimator") if "plan_" in vars(each)], call)
     call.why = call.why or SHARED
     if beside is not None:
-        scores = [(n, made[n], each) for n, each in beside.made.items() if n.endswith("score")]
+        plain_scores = beside.made or {}  # nothing if it has failed
+        scores = [(n, made[n], each) for n, each in plain_scores.items() if "time" not in n]
         call.differs = beside.error or first_difference(scores)
     return made
 

@@ -410,6 +410,22 @@ def test_a_failure_of_the_engine_is_told_and_scikit_learn_runs(
         Ridge().fit(X, Y)
 
 
+def test_a_failing_search_or_cross_validation_is_told_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*args: Any) -> None:
+        np.random.random()
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("pipeline.accel.searches.shared", fail)
+    pipe, before = make_pipeline(StandardScaler(), Ridge()), np.random.get_state()[2]
+    with pytest.warns(RuntimeWarning, match="cross_validate: the engine failed: ZeroDivision"):
+        assert cross_val_score(pipe, X, Y).shape == (5,)
+    with pytest.warns(RuntimeWarning, match=r"GridSearchCV.fit: the engine failed: ZeroDivision"):
+        GridSearchCV(pipe, {"ridge__alpha": [1.0]}).fit(X, Y)
+    assert np.random.get_state()[2] == before
+
+
 def test_strict_refuses_what_the_engine_does_not_support() -> None:
     accel.install(device="cpu", min_size=0, strict=True)
     with pytest.raises(ConfigError, match="SGDClassifier: warm_start=True"):
