@@ -206,24 +206,24 @@ def _patch_cross_validate() -> None:
         from pipeline.accel.searches import cross_validated, shares_rows
 
         given, call = (estimator, X, y, params), Site("", "cross_validate")
+        failed: Exception | None
         start = time.perf_counter()
         try:
             device = _device_for(settings, estimator, X)
             if obstacle(estimator, X) or not shares_rows(estimator, X, params):
-                return plain(estimator, X, y, **params)
+                raise _Skipped("its fits are calls of their own")
             with nested():
                 choice = _choice(settings, device)
                 made = cross_validated(plain, given, choice, call, verify=settings.verify)
+            _note(call, start)
+            return made
         except _Skipped:
-            return plain(estimator, X, y, **params)
+            failed = None
         except Exception as error:
             if settings.strict:
                 raise
             failed = error
-        else:
-            _note(call, start)
-            return made
-        made = plain(estimator, X, y, **params)  # whose fits are calls of their own
+        made = plain(estimator, X, y, **params)
         _warn_of_failure(call, failed)
         return made
 

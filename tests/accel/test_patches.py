@@ -426,6 +426,20 @@ def test_a_failing_search_or_cross_validation_is_told_too(
     assert np.random.get_state()[2] == before
 
 
+def test_a_cross_validation_that_fails_in_scikit_learn_runs_once() -> None:
+    calls = []
+
+    def score(*given: Any) -> float:
+        calls.append(given)
+        raise ZeroDivisionError("oh")
+
+    with pytest.raises(ZeroDivisionError):
+        cross_val_score(
+            make_pipeline(StandardScaler(), Ridge()), X, Y, scoring=score, error_score="raise"
+        )
+    assert len(calls) == 1
+
+
 def test_strict_refuses_what_the_engine_does_not_support() -> None:
     accel.install(device="cpu", min_size=0, strict=True)
     with pytest.raises(ConfigError, match="SGDClassifier: warm_start=True"):
