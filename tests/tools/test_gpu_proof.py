@@ -27,7 +27,12 @@ from tools.gpu_proof import __main__ as proof
 from tools.gpu_proof import hand, sizes, tables
 from tools.gpu_proof.sizes import Family
 
-XML = '<testsuites><testsuite tests="{}" skipped="{}"/></testsuites>'
+XML = """<testsuites><testsuite>
+<testcase classname="tests.gpu.test_a" name="test_1"/>
+<testcase classname="tests.gpu.test_a" name="test_2"><failure message="no"/></testcase>
+<testcase classname="tests.gpu.test_a" name="test_3"><skipped message="two GPUs"/></testcase>
+<testcase classname="tests.gpu.test_b" name="test_4"><error message="no"/></testcase>
+</testsuite></testsuites>"""
 
 
 @pytest.fixture
@@ -127,25 +132,47 @@ def hand_record(ours: float) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("code", "xml", "ours", "said", "met"),
+    ("code", "tests", "ours", "said", "met"),
     [
-        (0, (9, 2), 1.1, ["exit code 0", "7 of 9", "100 rows: 1.00", "900 rows: 1.10"], [True] * 4),
-        (1, (9, 0), 1.2, ["exit code 1", "9 of 9", "1.00", "1.20"], [False, True, True, False]),
-        (0, (9, 9), 1.0, ["exit code 0", "0 of 9", "1.00", "1.00"], [True, False, True, True]),
+        (0, (7, 0, 2), 1.1, ["exit code 0", "7 of 9", "100 rows: 1.00", "1.10"], [True] * 4),
+        (
+            1,
+            (9, 1, 0),
+            1.2,
+            ["code 1", "9 of 9 tests ran, 1 f", "1", "1.2"],
+            [False] * 2 + [True, False],
+        ),
+        (0, (0, 0, 9), 1.0, ["exit code 0", "all", "1.00", "1.00"], [True, False, True, True]),
         (proof.OVER, None, None, ["its time was over"], [False]),
         (None, None, None, ["not run"], [False]),
     ],
 )
-def test_what_was_not_shown_is_not_met(given, code, xml, ours, said, met) -> None:
+def test_what_was_not_shown_is_not_met(given, code, tests, ours, said, met) -> None:
     given.out.mkdir()
-    if code is not None:
-        proof.write(given.out, "tests", {"code": code, "seconds": 1})
-    if xml:
-        (given.out / "tests.xml").write_text(XML.format(*xml))
+    record = {"code": code, "seconds": 1}
+    if tests:
+        ran, failed, skipped = tests
+        record |= {"ran": ran, "failed": ["test"] * failed, "skipped": {"no such GPU": skipped}}
         proof.write(given.out, "hand-found", hand_record(ours))
+    if code is not None:
+        proof.write(given.out, "tests", record)
     found = list(proof.verdicts(given, [proof.Command("tests", [])]))
     assert [each for _, each in found] == met
     assert all(part in text for part, (text, _) in zip(said, found, strict=True))
+
+
+def test_the_record_names_the_tests_that_failed(given, monkeypatch) -> None:
+    def run(words: list[str], log: Any, seconds: float) -> int:
+        (given.out / "tests.xml").write_text(XML)
+        return 1
+
+    monkeypatch.setattr(proof, "commands", lambda given: [proof.Command("tests", [])])
+    monkeypatch.setattr(proof, "run", run)
+    assert proof.prove(Namespace(**{**vars(given), "stages": ["tests"]})) == 1
+    record = proof.read(given.out, "tests")
+    failed = ["tests.gpu.test_a::test_2", "tests.gpu.test_b::test_4"]
+    assert (record["ran"], record["failed"]) == (3, failed)
+    assert record["skipped"] == {"two GPUs": 1}
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -151,6 +152,8 @@ def prove(given: argparse.Namespace) -> int:
         with (given.out / f"{command.name}.log").open("wb") as log:
             code = run(command.words, log, limit)
         ended = {"code": code, "seconds": round(time.monotonic() - start, 1)}
+        report = given.out / f"{command.name}.xml"
+        ended |= tested(report) if report.exists() else {}
         write(given.out, command.name, {**command._asdict(), **ended, **here})
         say(f"[{command.name}] {ended}")
     rows = list(verdicts(given, asked))
@@ -183,6 +186,18 @@ def run(words: list[str], log: Any, seconds: float) -> int:
         child.wait()
 
 
+def tested(report: Path) -> dict[str, Any]:
+    """Return how many tests ran, which ones failed, and why others were skipped."""
+    cases = list(ElementTree.parse(report).iter("testcase"))
+    reasons = [skip.attrib["message"] for case in cases for skip in case.iter("skipped")]
+    failed = [
+        f"{case.attrib['classname']}::{case.attrib['name']}"
+        for case in cases
+        if case.find("failure") is not None or case.find("error") is not None
+    ]
+    return {"ran": len(cases) - len(reasons), "failed": failed, "skipped": dict(Counter(reasons))}
+
+
 def verdicts(given: argparse.Namespace, asked: list[Command]) -> Iterator[tuple[str, bool]]:
     """Yield what was to be shown, and whether it was; what has not run is not met."""
     for command in asked:
@@ -190,10 +205,11 @@ def verdicts(given: argparse.Namespace, asked: list[Command]) -> Iterator[tuple[
         code = record.get("code")
         ended = {None: "not run", OVER: "its time was over"}.get(code, f"exit code {code}")
         yield f"{command.name}: {ended}, {record.get('seconds', 0):,.0f} s", code == 0
-        if (report := given.out / f"{command.name}.xml").exists():
-            (suite,) = ElementTree.parse(report).iter("testsuite")
-            n, skipped = int(suite.attrib["tests"]), int(suite.attrib["skipped"])
-            yield f"{command.name}: {n - skipped} of {n} tests ran, the others skipped", n > skipped
+        if ran := record.get("ran"):
+            n, failed = ran + sum(record["skipped"].values()), record["failed"]
+            yield f"{command.name}: {ran} of {n} tests ran, {len(failed)} failed", not failed
+        elif ran == 0:
+            yield f"{command.name}: all tests were skipped", False
     for size in read(given.out, "hand-found").get("sizes", ()):
         ours, hand = ([sum(run.values()) for run in size["runs"][way]] for way in ("ours", "hand"))
         share = float(np.median(ours) / np.median(hand)) if hand else np.inf
