@@ -30,9 +30,6 @@ from pipeline.table.arrow_types import decoded_type, is_date
 from pipeline.table.convert import NULLABLE
 from pipeline.typing import Array
 
-_PLACE = "\0place"
-"""A column of the places of rows, as no file has it."""
-
 
 @dataclass(frozen=True)
 class Reader:
@@ -93,8 +90,7 @@ class Reader:
                 kinds[name] = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
             frame = load("cudf").from_pandas(pa.schema(kinds).empty_table().to_pandas())
         if self.rows and filled:
-            places = frames.to_device(self._met(filled), "cuda")
-            frame = frame.iloc[places].reset_index(drop=True)
+            frame = frame[frames.to_device(self._met(filled), "cuda")].reset_index(drop=True)
         for name in self.names:
             kind = self.schema.field(name).type
             if name in self.categories:
@@ -104,12 +100,15 @@ class Reader:
         return frame
 
     def _met(self, groups: Mapping[Path, list[int]]) -> Array:
-        """Return the places of the rows that meet the conditions, as Arrow tests them."""
+        """Return for each row whether it meets the conditions, as Arrow tests them."""
+        import pyarrow.dataset as ds
+
         tested = list(dict.fromkeys(name for name, _, _ in self.rows))
         files = ((pq.ParquetFile(path), chosen) for path, chosen in groups.items())
         table = pa.concat_tables(f.read_row_groups(chosen, columns=tested) for f, chosen in files)
-        table = table.append_column(_PLACE, pa.array(np.arange(len(table))))
-        return table.filter(pq.filters_to_expression(list(self.rows)))[_PLACE].to_numpy()
+        wanted = {"met": pq.filters_to_expression(list(self.rows))}
+        met = ds.dataset(table).scanner(columns=wanted).to_table()["met"]
+        return met.fill_null(False).to_numpy()
 
 
 @lru_cache(maxsize=4)
