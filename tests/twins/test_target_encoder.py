@@ -93,6 +93,7 @@ def test_training_rows_do_not_see_their_own_target(table: pd.DataFrame) -> None:
 
 LABELS = [
     *(TARGETS[name] for name in ("two labels", "four numbers", "real")),
+    _rng.integers(0, 5, ROWS) ** 2 - 3,  # in another order than they appear
     np.array([1, 0, 0, 1, 0, 0, 0]),  # few of one label
     np.array([1, 0, 0, 1]),  # few of each
     np.array([1, 0]),  # fewer than folds
