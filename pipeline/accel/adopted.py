@@ -93,12 +93,14 @@ class State:
             agrees = self.unchanged
             with nested():
                 plain = dict(parts_of(self.model.fitted_estimator()))
+            # Rows were cast for it, but are not for the user's object; KMeans takes one type alone.
+            cast = _last_of(self.model.estimator)[0] if self.model.plan_.cast() else None
             for path, ref in self.parts.items():
                 if (part := ref()) is not None:
                     own = vars_of(part)
                     for name, value in fitted_of(plain[path]).items():
                         if overwrite or name not in own:
-                            self.give(path, name, value)
+                            self.give(path, name, _wide(value) if path == cast else value)
                     _replace_words(part, plain[path])
             self.lifted = True
             if agrees:
@@ -172,6 +174,20 @@ def parts_of(estimator: Estimator, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from parts_of(part, f"{path}.{name}")
 
 
+def _last_of(part: Estimator) -> tuple[str, Any]:
+    """Return the last step of a pipeline, with its path; of other estimators themselves."""
+    path = ""
+    while type(part).__name__ == "Pipeline":
+        path, part = f"{path}.{part.steps[-1][0]}", part.steps[-1][1]
+    return path, part
+
+
+def _wide(value: Any) -> Any:
+    """Return an array of float32 as float64, and anything else as it is."""
+    narrow = type(value) is np.ndarray and value.dtype == np.float32
+    return value.astype(np.float64) if narrow else value
+
+
 def is_of_fit(name: str) -> bool:
     """Return whether an attribute may be one that scikit-learn sets in a fit, by its name.
 
@@ -224,9 +240,7 @@ def adopt(root: BaseEstimator, model: Any, before: State | None = None) -> State
         part.__dict__ = own = Adopted(kept)
         own.state = state
     for name in _EARLY:
-        path, part = "", root
-        while name == "classes_" and type(part).__name__ == "Pipeline":
-            path, part = f"{path}.{part.steps[-1][0]}", part.steps[-1][1]
+        path, part = _last_of(root) if name == "classes_" else ("", root)
         if name in vars(model) and not hasattr(type(part), name) and path in state.parts:
             state.give(path, name, vars(model)[name])
     state.look()

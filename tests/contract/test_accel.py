@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,15 +10,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -112,6 +117,23 @@ def test_what_is_written_in_place_counts() -> None:
     counts = CountVectorizer().fit(words)
     counts.vocabulary_["zz"] = counts.vocabulary_.pop("w5")
     assert counts.transform(["zz"]).nnz == 1
+
+
+@EVERYWHERE
+@pytest.mark.parametrize(
+    "model", [KMeans(2, random_state=0), PCA(2), SVC(), KNeighborsClassifier()]
+)
+def test_what_a_gpu_has_fitted_works_in_plain_scikit_learn(model: Any) -> None:
+    model.fit(X, Y)
+    assert accel.calls()[-1].ran == "cuda"
+    accel.uninstall()
+    loaded = pickle.loads(pickle.dumps(model))
+    wanted = clone(model).fit(X, Y)
+    for name in ("predict", "transform"):
+        if hasattr(wanted, name):
+            found, same = (getattr(each, name)(X) for each in (loaded, wanted))
+            assert found.dtype == same.dtype
+    assert abs(loaded.score(X, Y) - wanted.score(X, Y)) < 0.05 * abs(wanted.score(X, Y))
 
 
 @EVERYWHERE

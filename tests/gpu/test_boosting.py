@@ -111,6 +111,8 @@ def test_partitions_that_are_rows_of_a_frame_are_learnt_with_their_own_nulls() -
     assert_as_good(spread, fitted(to_cudf(X), y), X, y)
 
 
+# It is said of the machine, and true: iterating costs more there.
+@pytest.mark.filterwarnings("default:.*CUDA heterogeneous memory management is not available")
 def test_rows_from_the_disk_are_trained_on_the_gpu_whose_memory_is_pooled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

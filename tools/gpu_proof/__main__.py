@@ -55,6 +55,8 @@ OVER = -1000
 """In place of an exit code: the time was over."""
 MOST_HAND = 1.1
 """How many times as long as the program written by hand ours may take."""
+PLUGINS = ["-p", "xdist", "-p", "_hypothesis_pytestplugin"]
+"""Those of the tests; others that are installed may warn, which `strict` takes for a failure."""
 STAGES = "import,tests,memory,copies,clusters,hand,sizes,report,plain,strict"
 
 
@@ -93,7 +95,7 @@ def commands(given: argparse.Namespace) -> list[Command]:
         return Command(name, [*of, "--rows", str(given.rows), "--work", name], ceiling=ceiling)
 
     def tests(name: str, *words: str) -> Command:
-        options = ["-m", "gpu", "-q", "--continue-on-collection-errors"]
+        options = [*PLUGINS, "-m", "gpu", "-q", "--continue-on-collection-errors"]
         options.append(f"--junitxml={given.out}/{name}.xml")
         return Command(name, ["-m", "pytest", *options, *words])
 
@@ -167,6 +169,7 @@ def run(words: list[str], log: Any, seconds: float) -> int:
     Whatever it started ends with it.
     """
     more = {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
+    more["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     if "--numprocesses" in words:  # they share the cores
         more["OMP_NUM_THREADS"] = "1"
     child = subprocess.Popen(

@@ -103,7 +103,7 @@ class Cuml(Model):
         params = self._scale_weights(y, params)
         if self.rule.dtype == "scaled" and not frames.is_sparse(X):
             return self._fit_scaled(X, y, params)
-        with self._reading_trees():
+        with self._handling_trees():
             return super().fit(X, y, **params)
 
     def _fit_scaled(self, X: Table, y: Target, params: Params) -> None:
@@ -175,7 +175,7 @@ class Cuml(Model):
             self._fit_together(X, y)
             return self.native.labels_
         X = self._learnable(X, y, params)
-        with self._reading_trees():
+        with self._handling_trees():
             return super().fit_predict(X, y, **params)
 
     def partial_fit(self, X: Table, y: Target, **params: Any) -> None:
@@ -200,18 +200,19 @@ class Cuml(Model):
         # CuPy has no arrays of text; cuML would raise.
         text = method == "predict" and self.text_labels
         with (
-            self._reading_trees(),
+            self._handling_trees(),
             load("cuml.using_output_type")("cudf") if text else nullcontext(),
         ):
             return super().call(method, X, **params)
 
-    def _reading_trees(self) -> AbstractContextManager[None]:
-        """Let nvForest read trees, in a block, without a warning that nobody can act on.
+    def _handling_trees(self) -> AbstractContextManager[None]:
+        """Let cuML grow and read trees, in a block, without warnings that nobody can act on.
 
-        It has an older Treelite built in than the package with which cuML writes them.
+        nvForest has an older Treelite built in than the package with which cuML writes them, and
+        rows that are fewer than the bins make fewer bins.
         """
-        reads = hasattr(self.native, "as_nvforest")
-        return heard(".*originated from a newer Treelite") if reads else nullcontext()
+        known = ".*originated from a newer Treelite|The number of bins, `n_bins`"
+        return heard(known) if hasattr(self.native, "as_nvforest") else nullcontext()
 
     def cast(self) -> tuple[str, Any] | None:
         """Return no step where the lifted estimator computes in float64, whatever its rows are."""

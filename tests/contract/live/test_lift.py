@@ -117,6 +117,21 @@ def test_cuml_hands_trees_over_without_impurities(name: str) -> None:
     np.testing.assert_allclose(lifted.feature_importances_, wanted, rtol=1e-4)
 
 
+def test_a_forest_of_few_rows_is_grown_without_the_warning_of_its_bins() -> None:
+    case = NAMED["RandomForestRegressor"]
+    said = "The number of bins, `n_bins` is greater than "
+    assert said in of_class(load("cuml.ensemble.randomforest_common.BaseRandomForestModel"))
+    model = model_of(case.estimator)
+    model.native.fit = lambda X, y: warnings.warn(said, UserWarning, stacklevel=1)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with model._handling_trees():
+            model.native.fit(*case.data())
+        assert not told
+        model.native.fit(*case.data())
+    assert len(told) == 1
+
+
 def test_trees_of_a_newer_treelite_are_read_without_its_warning() -> None:
     case = NAMED["RandomForestRegressor"]
     X, y = case.data()
