@@ -8,6 +8,7 @@ schema, and Arrow selects the rows that meet the conditions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from glob import escape
@@ -78,19 +79,21 @@ class Reader:
             return replace(self, names=list(columns)).read(groups)
         filled = {file: list(chosen) for file, chosen in groups.items() if chosen}
         if filled:
-            # Told that there are no partitions, cuDF leaves files and row groups as they are. It
-            # takes names for patterns.
-            frame = load("cudf").read_parquet(
-                [escape(str(file)) for file in filled], columns=self.names,
-                row_groups=list(filled.values()), use_pandas_metadata=False, dataset_kwargs={},
-            )  # fmt: skip
+            with ThreadPoolExecutor(1) as beside:  # the host tests rows while the GPU reads them
+                met = beside.submit(self._met, filled) if self.rows else None
+                # Told that there are no partitions, cuDF leaves files and row groups as they are.
+                # It takes names for patterns.
+                frame = load("cudf").read_parquet(
+                    [escape(str(file)) for file in filled], columns=self.names,
+                    row_groups=list(filled.values()), use_pandas_metadata=False, dataset_kwargs={},
+                )  # fmt: skip
+            if met:
+                frame = frame[frames.to_device(met.result(), "cuda")].reset_index(drop=True)
         else:
             kinds = {name: decoded_type(self.schema.field(name).type) for name in self.names}
             for name, kind in kinds.items():
                 kinds[name] = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
             frame = load("cudf").from_pandas(pa.schema(kinds).empty_table().to_pandas())
-        if self.rows and filled:
-            frame = frame[frames.to_device(self._met(filled), "cuda")].reset_index(drop=True)
         for name in self.names:
             kind = self.schema.field(name).type
             if name in self.categories:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 
-from tools.examples.__main__ import Row, complaints, difference, summary
+from pipeline.accel.sites import Site
+from tools.examples import __main__ as examples
+from tools.examples.__main__ import Row, complaints, difference, on_gpu, summary
 from tools.examples.once import Run, run
 
 FIGURE = np.zeros((4, 5, 4), "uint8")
@@ -51,6 +54,22 @@ def test_what_differs_is_listed_and_what_is_listed_differs() -> None:
         "calls through the engine: 2 of 3",
         "verify: 1 calls differ",
     ]
+    assert summary(rows[:2], "cuda").splitlines() == [
+        "ended: 1 of 2",
+        "calls on the GPU alone: 2 of 3",
+        "calls in which the engine failed: 0",
+    ]
+
+
+def test_on_a_gpu_an_example_must_end_and_no_call_may_fail(tmp_path, monkeypatch) -> None:
+    sites = [Site("a.py:1", "PCA.fit", n=2), Site("a.py:2", "SVC.fit", n=3)]
+    sites[0].ran, sites[1].ran, sites[1].why = "cuda", "plain", "the engine failed: no memory"
+    ran: list[Any] = []
+    monkeypatch.setattr(examples, "run", lambda *args: ran.append(args) or Run(sites=sites))
+    row = on_gpu("a", {"a": tmp_path})
+    assert ran == [(tmp_path, "accel", examples.HOME / "runs" / "a", "cuda")]
+    assert (row.calls, row.engine, row.differs) == (5, 2, "")
+    assert row.wrong == ["SVC.fit: the engine failed: no memory"]
 
 
 def test_a_run_has_what_the_example_prints_draws_and_calls(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_every_test_of_a_gpu_is_run_once_and_what_matters_most_first(given) -> N
     assert list(made) == [
         "import", "tests-first", "tests-rest", "memory", "copies", "clusters", "hand", "sizes",
         "report-flights", "report-synthetic-boosting",
-        "plain", "report-synthetic-logistic", "strict",
+        "plain", "report-synthetic-logistic", "strict", "examples",
     ]  # fmt: skip
     assert {each.stage for each in made.values()} == {*proof.STAGES.split(",")}
     files = {n: [w for w in each.words if w.startswith("tests/")] for n, each in made.items()}

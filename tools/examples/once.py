@@ -33,12 +33,12 @@ class Run:
     sites: list[Any] = field(default_factory=list)
 
 
-def run(path: Path, way: str, folder: Path) -> Run:
+def run(path: Path, way: str, folder: Path, device: str = "cpu") -> Run:
     """Run an example in a folder: plain, accelerated ("accel"), or compared, too ("verify")."""
     folder.mkdir(parents=True, exist_ok=True)
     result = folder / f"{way}.pickle"
     result.unlink(missing_ok=True)
-    child = get_context("fork").Process(target=_child, args=(path, way, folder, result))
+    child = get_context("fork").Process(target=_child, args=(path, way, folder, device, result))
     child.start()
     child.join(LIMITS[way])
     if child.exitcode is None:
@@ -52,7 +52,7 @@ def run(path: Path, way: str, folder: Path) -> Run:
     return found
 
 
-def _child(path: Path, way: str, folder: Path, result: Path) -> None:
+def _child(path: Path, way: str, folder: Path, device: str, result: Path) -> None:
     os.setsid()
     os.chdir(folder)
     for number, stream in ((1, "out"), (2, "err")):
@@ -62,7 +62,7 @@ def _child(path: Path, way: str, folder: Path, result: Path) -> None:
     sys.argv[:], sys.path[0] = [str(path)], str(path.parent)
     matplotlib.use("Agg")
     if way != "plain":
-        accel.install("cpu", min_size=0, verify=way == "verify")
+        accel.install(device, min_size=0, verify=way == "verify")
     found = Run()
     try:
         runpy.run_path(str(path), run_name="__main__")

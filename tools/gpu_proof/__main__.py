@@ -57,7 +57,7 @@ MOST_HAND = 1.1
 """How many times as long as the program written by hand ours may take."""
 PLUGINS = ["-p", "xdist", "-p", "_hypothesis_pytestplugin"]
 """Those of the tests; others that are installed may warn, which `strict` takes for a failure."""
-STAGES = "import,tests,memory,copies,clusters,hand,sizes,report,plain,strict"
+STAGES = "import,tests,memory,copies,clusters,hand,sizes,report,plain,strict,examples"
 
 
 class Command(NamedTuple):
@@ -120,6 +120,7 @@ def commands(given: argparse.Namespace) -> list[Command]:
         work("plain"),
         report("synthetic", 3, "logistic"),
         tests("strict", *several, *first, *rest),
+        Command("examples", ["-m", "tools.examples", *where, f"{given.out}/examples.jsonl"]),
     ]
 
 
