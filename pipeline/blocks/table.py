@@ -94,6 +94,7 @@ class Table:
         self.own = own
         self.xp = frames.xp(X)
         self.device = "cpu" if self.xp is np else "cuda"
+        self.by_row = type(X) is np.ndarray and X.flags.c_contiguous
         self.n_rows = int(X.shape[0])
         self.widest = max(1, int(X.shape[1]))
         self.keeps = False
@@ -279,7 +280,10 @@ class Part:
         if form is Categories:
             return Categories([c._replace(codes=c.codes[self.rows]) for c in columns])
         if self.table.device == "cpu":
-            return form(side_by_side([*map(itemgetter(self.rows), columns)], np))
+            values = side_by_side([*map(itemgetter(self.rows), columns)], np)
+            # So that sums are scikit-learn's to the last digit.
+            by_row = self.table.by_row and self.n_rows == self.table.n_rows
+            return form(np.ascontiguousarray(values) if by_row else values)
         cut = [
             frames.values_of(self.table.X[name].iloc[self.rows], name)
             if column is None

@@ -67,7 +67,7 @@ class PowerTransformerTwin(Twin[RowBlocks]):
         """Return the power, and the four numbers of the moments of what it makes."""
         fitted = clone(self.estimator).set_params(standardize=False)
         made = fitted.set_output(transform="default").fit_transform(column[:, None])
-        return np.array([fitted.lambdas_[0], *(each.item() for each in moments(made, np))])
+        return np.array([fitted.lambdas_[0], *(each.item() for each in moments(made, np)[:4])])
 
     def _learn_on_gpu(self, column: Any, low: Any, high: Any) -> np.ndarray:
         """Return the same of a column of a GPU."""
@@ -81,7 +81,7 @@ class PowerTransformerTwin(Twin[RowBlocks]):
             power = most_likely_power(logs[~xp.isnan(logs)], low, high)
         logs = powered(logs, *map(xp.asarray, factors(np.array([power]))))
         made = moments(logs, xp)
-        return np.array([power, *(each.item() for each in made)])
+        return np.array([power, *(each.item() for each in made[:4])])
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the powers, standardised if asked for."""

@@ -54,7 +54,7 @@ def compare(name: str, paths: dict[str, Path]) -> Row:
     if plain.error:
         return Row(name, plain.error, repeats=False)
     ours, verified = once("accel"), once("verify")
-    row = Row(name, difference(ours, plain), **counts(ours, {"cpu"}))
+    row = counted(Row(name, difference(ours, plain)), ours, {"cpu"})
     if row.differs and not ours.error:
         row.repeats = not difference(once("plain"), plain)
     row.wrong = [verified.error] if verified.error else []
@@ -69,13 +69,14 @@ def on_gpu(name: str, paths: dict[str, Path]) -> Row:
     """Run an example on a GPU, where results are others: it must end, and no call may fail."""
     ours = run(paths[name], "accel", HOME / "runs" / name, "cuda")
     failed = [f"{site.what}: {site.why}" for site in ours.sites if "the engine failed" in site.why]
-    return Row(name, ours.error, wrong=failed, **counts(ours, {"cuda"}))
+    return counted(Row(name, ours.error, wrong=failed), ours, {"cuda"})
 
 
-def counts(found: Run, devices: set[str]) -> dict[str, int]:
-    """Return the calls of a run, and how many of them the engine ran on these devices alone."""
-    engine = sum(site.n for site in found.sites if {*site.ran.split(", ")} == devices)
-    return {"calls": sum(site.n for site in found.sites), "engine": engine}
+def counted(row: Row, found: Run, devices: set[str]) -> Row:
+    """Set the calls of a run, and how many of them the engine ran on these devices alone."""
+    row.calls = sum(site.n for site in found.sites)
+    row.engine = sum(site.n for site in found.sites if {*site.ran.split(", ")} == devices)
+    return row
 
 
 def difference(one: Run, other: Run) -> str:

@@ -27,20 +27,23 @@ class Moments(NamedTuple):
         One number of rows, or sum of their weights, for all columns, or for each; or a column
         of them, one a group of rows, which the others then have one row for as well.
     origin, rest : numpy.ndarray, shape (n_columns,)
-        The mean is their sum.
+        The mean is their sum; of a single block it is the origin, as scikit-learn computes it.
     squares : numpy.ndarray, shape (n_columns,)
         Sum of squared deviations from the mean.
+    n_blocks : int
+        How many blocks were merged.
     """
 
     rows: np.ndarray
     origin: np.ndarray
     rest: np.ndarray
     squares: np.ndarray
+    n_blocks: int = 1
 
     @property
     def mean(self) -> np.ndarray:
         """Mean; 0 for a column without values."""
-        return self.origin + self.rest
+        return self.origin if self.n_blocks == 1 else self.origin + self.rest
 
     @property
     def variance(self) -> np.ndarray:
@@ -73,6 +76,7 @@ class Moments(NamedTuple):
             np.where(empty, other.origin, self.origin),
             np.where(empty, other.rest, self.rest + step * share),
             self.squares + other.squares + step * step * self.rows * share,
+            self.n_blocks + other.n_blocks,
         )
 
 
@@ -98,7 +102,9 @@ def stack_moments(values: Array, xp: ModuleType, weights: Array = None) -> Any:
     known = count + (count == 0)
     origin = total(fill_missing(values, missing, 0.0, xp)) / known
     off = fill_missing(values - origin[:, None], missing, 0.0, xp)
-    rest = total(off) / known
-    squares = total(off * off) - count * rest * rest
+    shift = total(off)
+    rest = shift / known
+    squares = total(off * off)
+    squares -= xp.where(xp.isinf(squares), 0.0, shift * rest)
     squares *= squares * count > 0  # Weights may be negative.
     return xp.stack([count, origin, rest, squares])
