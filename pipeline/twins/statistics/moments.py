@@ -98,7 +98,8 @@ def stack_moments(values: Array, xp: ModuleType, weights: Array = None) -> Any:
         return weighted.sum(axis=-1, dtype="float64")
 
     missing = xp.isnan(values)
-    count = total(~missing)
+    complete = xp is np and weights is None and not missing.any()
+    count = np.full(len(values), float(values.shape[1])) if complete else total(~missing)
     known = count + (count == 0)
     origin = total(fill_missing(values, missing, 0.0, xp)) / known
     off = fill_missing(values - origin[:, None], missing, 0.0, xp)
