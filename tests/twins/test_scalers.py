@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
+from pipeline import Accelerated
 from pipeline.compile.program import Program
 from pipeline.errors import DataError
 from tests.twins.cases import numbers
@@ -41,3 +44,36 @@ def test_near_constant_columns_are_constant_where_sklearn_says_so() -> None:
 def test_columns_without_values_have_no_quantiles() -> None:
     with pytest.raises(DataError, match=r"RobustScaler: the columns \['a'\] hold no values"):
         Program(RobustScaler()).fit(numbers().assign(a=np.nan))
+
+
+_rng = np.random.default_rng(3)
+_ROWS = _rng.normal(20, 7, (1501, 6))
+_GAPS = np.where(_rng.random(_ROWS.shape) < 0.1, np.nan, _ROWS)
+LAID = {
+    "by row": _ROWS,
+    "by column": np.asfortranarray(_ROWS),
+    "a wide table": _rng.normal(3, 2, (4000, 40)),
+    "a part of an array": _rng.normal(5, 2, (3000, 12))[::2, 3:9],
+    "with gaps": _GAPS,
+    "float32": _ROWS.astype("float32"),
+    "integers": (9 * _ROWS).astype("int64"),
+    "a frame by column": pd.DataFrame(np.asfortranarray(_GAPS)),
+    "a frame by row": pd.DataFrame(_ROWS.T.copy()).T,
+    "a frame of types": pd.DataFrame(_ROWS).add_prefix("x").assign(n=range(1501)),
+}
+
+
+@pytest.mark.parametrize("name", LAID)
+@pytest.mark.parametrize("fills", [False, True])
+def test_small_and_wide_tables_are_scaled_bit_for_bit_as_by_sklearn(name: str, fills: bool) -> None:
+    X = LAID[name]
+    before = X.copy()
+    scaler = StandardScaler()
+    estimator = make_pipeline(SimpleImputer(), scaler) if fills and name != "float32" else scaler
+    found, theirs = Accelerated(estimator, device="cpu").fit(X), estimator.fit(X)
+    wanted = theirs[-1] if estimator is not scaler else theirs
+    ours = found.to_sklearn()[-1] if estimator is not scaler else found
+    for each in ("mean_", "var_", "scale_"):
+        np.testing.assert_array_equal(getattr(ours, each), getattr(wanted, each))
+    np.testing.assert_array_equal(found.transform(X), theirs.transform(X))
+    np.testing.assert_array_equal(np.asarray(X), np.asarray(before))
