@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 
 from pipeline.accel.adopted import SETTINGS, vars_of
-from pipeline.typing import Estimator, Table
+from pipeline.typing import Estimator, Table, Target
 
 MIN_SIZE = 200_000
 """Values of a table, rows × columns, below which plain scikit-learn runs."""
@@ -76,7 +76,7 @@ def leaves(estimator: Estimator) -> Iterator[Any]:
         yield estimator
 
 
-def obstacle(estimator: BaseEstimator, X: Table) -> str:
+def obstacle(estimator: BaseEstimator, X: Table, y: Target = None) -> str:
     """Return what scikit-learn itself has to run; empty if nothing has.
 
     >>> from sklearn.linear_model import SGDClassifier
@@ -89,6 +89,10 @@ def obstacle(estimator: BaseEstimator, X: Table) -> str:
         return "it transforms the target"
     if isinstance(X, Iterator):
         return "X can be read only once"
+    dtype = getattr(y, "dtype", None)
+    nullable = getattr(dtype, "kind", "") in ("i", "u", "b") and not isinstance(dtype, np.dtype)
+    if nullable and is_classifier(estimator):
+        return f"its classes are floats, because y is of type {dtype}"
     if isinstance(X, list | tuple) and not (X and isinstance(X[0], str)):
         return "X is a list"
     functions = any(type(part).__name__ == "FunctionTransformer" for part in leaves(estimator))

@@ -210,7 +210,7 @@ def _patch_cross_validate() -> None:
         start = time.perf_counter()
         try:
             device = _device_for(settings, estimator, X)
-            if obstacle(estimator, X) or not shares_rows(estimator, X, params):
+            if obstacle(estimator, X, y) or not shares_rows(estimator, X, params):
                 raise _Skipped("its fits are calls of their own")
             with nested():
                 choice = _choice(settings, device)
@@ -364,7 +364,8 @@ def _accelerated(settings: Settings, name: str, user: Any, given: Given, call: S
 
         return ask(state, name, given, call, verify=settings.verify)
     device = _device_for(settings, user, X)
-    if why := obstacle(user, X):
+    y = args[1] if len(args) > 1 else params.get("y")
+    if why := obstacle(user, X, y):
         raise Unsupported(Reason(type(user).__name__, why))
     from pipeline.accel.engine import fit
     from pipeline.accel.searches import search, shares

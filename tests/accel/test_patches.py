@@ -328,6 +328,15 @@ def test_what_scikit_learn_itself_has_to_run(estimator: Any, table: Any, why: st
     assert why in obstacle(estimator, table)
 
 
+def test_classes_of_a_nullable_type_are_those_of_scikit_learn() -> None:
+    y = pd.Series(Y[0] == Y).astype("boolean")
+    pipe = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
+    assert pipe.classes_.dtype == pipe.predict(X).dtype == np.float64
+    assert accel.calls()[0].why.endswith("its classes are floats, because y is of type boolean")
+    make_pipeline(StandardScaler(), Ridge()).fit(X, y.astype("Int64"))
+    assert last().ran == "cpu"
+
+
 def test_a_meta_estimator_of_the_user_has_its_fits_accelerated() -> None:
     class Meta(BaseEstimator):
         def fit(self, X: Any, y: Any) -> Meta:
