@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from math import inf
 from threading import RLock
 from typing import Any
@@ -33,10 +34,12 @@ class State:
     model : Accelerated
     root : estimator
         The user's own.
+    row : table, optional
+        The first row that it was fitted on, where a GPU may have computed in float32.
     """
 
-    def __init__(self, model: Any, root: BaseEstimator) -> None:
-        self.model, self.root = model, weakref.ref(root)
+    def __init__(self, model: Any, root: BaseEstimator, row: Any = None) -> None:
+        self.model, self.root, self.row = model, weakref.ref(root), row
         self.parts = {path: weakref.ref(part) for path, part in parts_of(root)}
         self.lifted = False
         self.beside: Any = None
@@ -93,18 +96,25 @@ class State:
             agrees = self.unchanged
             with nested():
                 plain = dict(parts_of(self.model.fitted_estimator()))
-            # Rows were cast for it, but are not for the user's object; KMeans takes one type alone.
-            cast = _last_of(self.model.estimator)[0] if self.model.plan_.cast() else None
+                if self.row is not None:
+                    self._widen(plain)
             for path, ref in self.parts.items():
                 if (part := ref()) is not None:
                     own = vars_of(part)
                     for name, value in fitted_of(plain[path]).items():
                         if overwrite or name not in own:
-                            self.give(path, name, _wide(value) if path == cast else value)
+                            self.give(path, name, value)
                     _replace_words(part, plain[path])
             self.lifted = True
             if agrees:
                 self.look()
+
+    def _widen(self, plain: dict[str, Any]) -> None:
+        from pipeline.accel.widen import widen
+
+        with warnings.catch_warnings(), suppress(Exception):  # of a function of the user's
+            warnings.simplefilter("ignore")
+            widen(plain, self.model.estimator, self.row)
 
     def release(self) -> None:
         """Let the objects be plain scikit-learn's from now on, which may write to the arrays."""
@@ -174,20 +184,6 @@ def parts_of(estimator: Estimator, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from parts_of(part, f"{path}.{name}")
 
 
-def _last_of(part: Estimator) -> tuple[str, Any]:
-    """Return the last step of a pipeline, with its path; of other estimators themselves."""
-    path = ""
-    while type(part).__name__ == "Pipeline":
-        path, part = f"{path}.{part.steps[-1][0]}", part.steps[-1][1]
-    return path, part
-
-
-def _wide(value: Any) -> Any:
-    """Return an array of float32 as float64, and anything else as it is."""
-    narrow = type(value) is np.ndarray and value.dtype == np.float32
-    return value.astype(np.float64) if narrow else value
-
-
 def is_of_fit(name: str) -> bool:
     """Return whether an attribute may be one that scikit-learn sets in a fit, by its name.
 
@@ -222,7 +218,9 @@ def state_of(estimator: Estimator) -> State | None:
     return own.state if type(own) is Adopted else None
 
 
-def adopt(root: BaseEstimator, model: Any, before: State | None = None) -> State:
+def adopt(
+    root: BaseEstimator, model: Any, before: State | None = None, *, row: Any = None
+) -> State:
     """Have an object, and the steps of a pipeline, hold what a model has learned.
 
     Parameters
@@ -232,15 +230,19 @@ def adopt(root: BaseEstimator, model: Any, before: State | None = None) -> State
         Fitted.
     before : State, optional
         Of the fit before.
+    row : table, optional
+        As in `State`.
     """
-    state, others = State(model, root), False
+    state, others = State(model, root, row), False
     for (path, part), (_, fresh) in zip(parts_of(root), parts_of(model.estimator), strict=True):
         kept = before.without_given(path, part) if before else vars_of(part)
         others = others or any(map(is_of_fit, kept.keys() - vars(fresh).keys()))
         part.__dict__ = own = Adopted(kept)
         own.state = state
     for name in _EARLY:
-        path, part = _last_of(root) if name == "classes_" else ("", root)
+        path, part = "", root
+        while name == "classes_" and type(part).__name__ == "Pipeline":
+            path, part = f"{path}.{part.steps[-1][0]}", part.steps[-1][1]
         if name in vars(model) and not hasattr(type(part), name) and path in state.parts:
             state.give(path, name, vars(model)[name])
     state.look()

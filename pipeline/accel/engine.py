@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from pipeline.accel.adopted import State, adopt, settle, state_of
 from pipeline.accel.sites import Site
 from pipeline.accel.verify import first_difference, plainly
+from pipeline.accel.widen import first_row
 from pipeline.compile.choose import choose_for
 from pipeline.errors import Refused
 from pipeline.model.accelerated import Accelerated
@@ -79,7 +80,8 @@ def fit(
         if before is not None:
             before.lift()
         raise
-    state = adopt(user, model, before)
+    X = args[0] if args else params["X"]
+    state = adopt(user, model, before, row=None if model.device_ == "cpu" else first_row(X))
     tell([model], call)
     if plain is not None:
         state.beside = beside

@@ -58,8 +58,8 @@ than the hundreds of calls that ask for it."""
 KEPT_CELLS = 2**16
 """The most cells of a table, and of a block of all its rows, that are kept while it is fitted."""
 
-WIDE = 8
-"""Columns from which on rows that lie row by row are not read, and added up, faster by column."""
+WIDE = 16
+"""From this many columns on, reading and adding row by row is as fast as by column."""
 
 FEW_CELLS = 32
 """Texts of a column that are encoded sooner as objects than by Arrow."""
@@ -128,7 +128,7 @@ class Table:
     def by_row(self) -> np.ndarray | None:
         """The numbers, if they lie in the host's memory row by row, as one array; else None.
 
-        Nor where narrow rows take longer to add up than they do by column.
+        Also None for narrow rows, which are added up faster by column.
         """
         n_columns = len(self.names)
         if self.n_rows * n_columns > KEPT_CELLS and n_columns < WIDE:
@@ -136,8 +136,10 @@ class Table:
         first = self._held[self.names[0]] if self._held else self.X
         if type(first) is not np.ndarray or (first.ndim == 1 and first.flags.c_contiguous):
             return None
+        if len({id(getattr(each, "base", each)) for each in self._held.values()}) > 1:
+            return None  # several blocks of pandas, which would be copied to one
         values = np.asarray(self.X)
-        if values.dtype.kind not in "iuf" or values.strides[0] <= values.strides[1]:
+        if values.dtype.kind not in "iuf" or abs(values.strides[0]) <= values.strides[1]:
             return None
         if values.dtype.kind == "f" and np.isinf(values).any():
             for name in self.names:

@@ -350,17 +350,17 @@ class Plan:
         for step in self.steps:
             fitted |= step.to_sklearn()
         steps = [(name, fitted.get(name, how)) for name, how in self.estimator.steps]
-        if cast := self.cast():
+        if cast := self._cast():
             steps.insert([name for name, _ in steps].index(self.steps[-1].name), cast)
         return Pipeline(steps, memory=self.estimator.memory, verbose=self.estimator.verbose)
 
     def _alone(self) -> Any:
         """Return the only estimator, after the step that casts its rows."""
         (step,) = self.steps
-        cast, fitted = self.cast(), step.worker.to_sklearn()
+        cast, fitted = self._cast(), step.worker.to_sklearn()
         return Pipeline([cast, (step.name, fitted)]) if cast else fitted
 
-    def cast(self) -> tuple[str, Any] | None:
+    def _cast(self) -> tuple[str, Any] | None:
         """Return the step that casts rows to the type that the last estimator was fitted on."""
         taker = self.steps[-1].worker
         # Trees make float32 of their rows themselves.
