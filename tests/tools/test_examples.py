@@ -90,4 +90,4 @@ def test_what_is_known_to_differ_is_among_the_examples() -> None:
     file = Path(__file__).parents[2] / "tools" / "examples" / "examples.yaml"
     listed = yaml.safe_load(file.read_text("utf-8"))
     assert len({*listed["examples"]}) == len(listed["examples"]) == 100
-    assert {*listed["differ"]} <= {*listed["examples"]}
+    assert {*listed["differ"], *listed["fail on a GPU"]} <= {*listed["examples"]}

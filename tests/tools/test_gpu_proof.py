@@ -175,6 +175,22 @@ def test_the_record_names_the_tests_that_failed(given, monkeypatch) -> None:
     assert record["skipped"] == {"two GPUs": 1}
 
 
+@pytest.mark.parametrize("left", ["", XML[:80]])
+def test_a_process_that_was_killed_has_a_record_too(left, given, monkeypatch) -> None:
+    def run(words: list[str], log: Any, seconds: float) -> int:
+        if left:
+            (given.out / "tests.xml").write_text(left)
+        return proof.OVER
+
+    monkeypatch.setattr(proof, "commands", lambda given: [proof.Command("tests", [])])
+    monkeypatch.setattr(proof, "run", run)
+    assert proof.prove(Namespace(**{**vars(given), "stages": ["tests"]})) == 1
+    record = proof.read(given.out, "tests")
+    assert (record["code"], "ran" in record) == (proof.OVER, False)
+    proof.write(given.out, "tests", {"of": "now"})  # as of a run without an exit code
+    assert proof.prove(Namespace(**{**vars(given), "stages": ["tests"]})) == 1
+
+
 @pytest.mark.slow
 # Mixtures make as many steps on either side.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

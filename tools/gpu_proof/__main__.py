@@ -120,7 +120,13 @@ def commands(given: argparse.Namespace) -> list[Command]:
         work("plain"),
         report("synthetic", 3, "logistic"),
         tests("strict", *several, *first, *rest),
-        Command("examples", ["-m", "tools.examples", *where, f"{given.out}/examples.jsonl"]),
+        Command(
+            "examples",
+            [
+                *("-m", "tools.examples", *where, f"{given.out}/examples.jsonl"),
+                *("--processes", str(given.processes)),
+            ],
+        ),
     ]
 
 
@@ -141,7 +147,8 @@ def prove(given: argparse.Namespace) -> int:
     asked = [each for each in commands(given) if each.stage in given.stages]
     end, here = time.monotonic() + 60 * given.minutes, about(given.device)
     before = {each.name: read(given.out, each.name) for each in asked}
-    codes = {name: each["code"] for name, each in before.items() if each.get("of") == here["of"]}
+    now = {name: each for name, each in before.items() if each.get("of") == here["of"]}
+    codes = {name: each.get("code", OVER) for name, each in now.items()}
     due = [each for each in asked if codes.get(each.name, OVER) == OVER]
     for command in sorted(due, key=lambda each: each.name in codes):  # what was over comes last
         start = time.monotonic()
@@ -155,8 +162,9 @@ def prove(given: argparse.Namespace) -> int:
         with (given.out / f"{command.name}.log").open("wb") as log:
             code = run(command.words, log, limit)
         ended = {"code": code, "seconds": round(time.monotonic() - start, 1)}
-        report = given.out / f"{command.name}.xml"
-        ended |= tested(report) if report.exists() else {}
+        # A process that is killed may leave none, or a part of one.
+        with suppress(FileNotFoundError, ElementTree.ParseError):
+            ended |= tested(given.out / f"{command.name}.xml")
         write(given.out, command.name, {**command._asdict(), **ended, **here})
         say(f"[{command.name}] {ended}")
     rows = list(verdicts(given, asked))
@@ -211,7 +219,7 @@ def verdicts(given: argparse.Namespace, asked: list[Command]) -> Iterator[tuple[
         yield f"{command.name}: {ended}, {record.get('seconds', 0):,.0f} s", code == 0
         if ran := record.get("ran"):
             n, failed = ran + sum(record["skipped"].values()), record["failed"]
-            yield f"{command.name}: {ran} of {n} tests ran, {len(failed)} failed", not failed
+            yield f"{command.name}: {ran} of {n} tests ran, {len(failed)} failed", code == 0
         elif ran == 0:
             yield f"{command.name}: all tests were skipped", False
     for size in read(given.out, "hand-found").get("sizes", ()):
