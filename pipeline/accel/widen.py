@@ -19,15 +19,16 @@ ASKED = ("predict", "transform", "score", "score_samples", "kneighbors")
 
 
 def first_row(X: Table) -> Any:
-    """Return the first row on the host, in a table of the same kind and types.
+    """Return the first row on the host, in a table of the same types; None of partitions.
 
     >>> first_row(np.ones((9, 2), "float32"))
     array([[1., 1.]], dtype=float32)
     """
+    if frames.is_partitioned(X):
+        return None
     if frames.is_frame(X):
         return frames.head(X)
-    row = X.tocsr()[:1] if frames.is_sparse(X) else X[:1]
-    return row.get() if hasattr(row, "get") else row
+    return frames.to_device(X.tocsr()[:1] if frames.is_sparse(X) else X[:1], "cpu")
 
 
 def widen(parts: dict[str, Any], user: Estimator, row: Any, path: str = "") -> Any:

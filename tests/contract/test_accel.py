@@ -15,7 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
@@ -162,6 +162,23 @@ def test_what_a_gpu_has_fitted_works_in_plain_scikit_learn(name: str, kind: str)
             assert found.dtype == same.dtype or (name, kind) == ("components", "float32")
     found, same = (each.score(rows, Y) for each in (loaded, wanted))
     assert abs(found - same) < 0.05 * abs(same)
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("kind", ["list", "pandas", "cudf", "numpy"])
+def test_texts_that_a_gpu_has_counted_are_counted_by_plain_scikit_learn(kind: str) -> None:
+    words = [f"w{i} w{i + 1} w{i % 7}" for i in range(60)]
+    series = pd.Series(words, dtype="str")
+    kinds = {"list": words, "pandas": series, "numpy": np.array(words, object)}
+    texts = kinds[kind] if kind in kinds else to_cudf(series)
+    accel.install(device="cuda", min_size=0)
+    model = TfidfVectorizer().fit(texts)
+    ran = accel.calls()[-1].ran
+    accel.uninstall()
+    assert ran == "cuda"
+    wanted = clone(model).fit(words)
+    assert model.idf_.dtype == wanted.idf_.dtype
+    np.testing.assert_allclose(model.transform(words).toarray(), wanted.transform(words).toarray())
 
 
 @EVERYWHERE
