@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Iterator
-from contextlib import suppress
 from math import inf
 from threading import RLock
 from typing import Any
@@ -34,12 +33,12 @@ class State:
     model : Accelerated
     root : estimator
         The user's own.
-    row : table, optional
-        The first row that it was fitted on, where a GPU may have computed in float32.
+    wide : bool, default=False
+        Whether fitted arrays of float32 become float64, as scikit-learn's would be.
     """
 
-    def __init__(self, model: Any, root: BaseEstimator, row: Any = None) -> None:
-        self.model, self.root, self.row = model, weakref.ref(root), row
+    def __init__(self, model: Any, root: BaseEstimator, *, wide: bool = False) -> None:
+        self.model, self.root, self.wide = model, weakref.ref(root), wide
         self.parts = {path: weakref.ref(part) for path, part in parts_of(root)}
         self.lifted = False
         self.beside: Any = None
@@ -96,8 +95,10 @@ class State:
             agrees = self.unchanged
             with nested():
                 plain = dict(parts_of(self.model.fitted_estimator()))
-                if self.row is not None:
-                    self._widen(plain)
+            if self.wide:
+                from pipeline.accel.widen import widen
+
+                plain = {path: widen(part) for path, part in plain.items()}
             for path, ref in self.parts.items():
                 if (part := ref()) is not None:
                     own = vars_of(part)
@@ -108,13 +109,6 @@ class State:
             self.lifted = True
             if agrees:
                 self.look()
-
-    def _widen(self, plain: dict[str, Any]) -> None:
-        from pipeline.accel.widen import widen
-
-        with warnings.catch_warnings(), suppress(Exception):  # of a function of the user's
-            warnings.simplefilter("ignore")
-            widen(plain, self.model.estimator, self.row)
 
     def release(self) -> None:
         """Let the objects be plain scikit-learn's from now on, which may write to the arrays."""
@@ -219,7 +213,7 @@ def state_of(estimator: Estimator) -> State | None:
 
 
 def adopt(
-    root: BaseEstimator, model: Any, before: State | None = None, *, row: Any = None
+    root: BaseEstimator, model: Any, before: State | None = None, *, wide: bool = False
 ) -> State:
     """Have an object, and the steps of a pipeline, hold what a model has learned.
 
@@ -230,10 +224,10 @@ def adopt(
         Fitted.
     before : State, optional
         Of the fit before.
-    row : table, optional
+    wide : bool, default=False
         As in `State`.
     """
-    state, others = State(model, root, row), False
+    state, others = State(model, root, wide=wide), False
     for (path, part), (_, fresh) in zip(parts_of(root), parts_of(model.estimator), strict=True):
         kept = before.without_given(path, part) if before else vars_of(part)
         others = others or any(map(is_of_fit, kept.keys() - vars(fresh).keys()))

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from pipeline.accel.adopted import State, adopt, settle, state_of
 from pipeline.accel.sites import Site
 from pipeline.accel.verify import first_difference, plainly
-from pipeline.accel.widen import first_row
+from pipeline.accel.widen import computes_in_float64
 from pipeline.compile.choose import choose_for
 from pipeline.errors import Refused
 from pipeline.model.accelerated import Accelerated
@@ -81,7 +81,7 @@ def fit(
             before.lift()
         raise
     X = args[0] if args else params["X"]
-    state = adopt(user, model, before, row=None if model.device_ == "cpu" else first_row(X))
+    state = adopt(user, model, before, wide=model.device_ == "cuda" and computes_in_float64(X))
     tell([model], call)
     if plain is not None:
         state.beside = beside

@@ -12,11 +12,11 @@ from pipeline.accel.adopted import adopt, fitted_of, settle
 from pipeline.accel.engine import as_scikit_learn, tell
 from pipeline.accel.sites import Site
 from pipeline.accel.verify import first_difference, plainly
-from pipeline.accel.widen import first_row
+from pipeline.accel.widen import computes_in_float64
 from pipeline.model.accelerated import Accelerated
 from pipeline.table.borrowed import borrow
 from pipeline.table.shared import shared
-from pipeline.typing import Params
+from pipeline.typing import Params, Table
 
 SPACES = {"GridSearchCV": "param_grid", "RandomizedSearchCV": "param_distributions"}
 _PREFIX = "estimator__"
@@ -60,7 +60,7 @@ def search(user: Any, given: Any, choice: Params, call: Site, *, verify: bool) -
         inner.fit(shared(X), *more, **params)
     settle(user)
     best = vars(inner).get("best_estimator_")
-    vars(user).update(_found(inner, user, first_row(X)))
+    vars(user).update(_found(inner, user, X))
     if best is not None:
         tell([best], call)
     call.ran, call.why = call.ran if best is not None else choice["device"], call.why or SHARED
@@ -69,7 +69,7 @@ def search(user: Any, given: Any, choice: Params, call: Site, *, verify: bool) -
     return user
 
 
-def _found(inner: Any, user: Any, row: Any) -> dict[str, Any]:
+def _found(inner: Any, user: Any, X: Table) -> dict[str, Any]:
     """Return the fitted attributes of a search, as of a search over the estimator itself."""
     found = {name: value for name, value in fitted_of(inner).items() if name != "estimator"}
     results = found["cv_results_"]
@@ -83,7 +83,8 @@ def _found(inner: Any, user: Any, row: Any) -> dict[str, Any]:
     if "best_estimator_" in found:
         model = found["best_estimator_"]
         found["best_estimator_"] = borrow(model.estimator)
-        adopt(found["best_estimator_"], model, row=None if model.device_ == "cpu" else row)
+        wide = model.device_ == "cuda" and computes_in_float64(X)
+        adopt(found["best_estimator_"], model, wide=wide)
     if user.scoring is None:  # the scorer holds the estimator
         found["scorer_"] = check_scoring(user.estimator)
     return found

@@ -9,69 +9,33 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from pipeline.table import frames
 from pipeline.typing import Estimator, Table
 
-ASKED = ("predict", "transform", "score", "score_samples", "kneighbors")
-"""Estimators without these are given no other rows; arrays of `TSNE` are always float32."""
+NARROW = ("TSNE",)
+"""Estimators whose arrays are float32 in scikit-learn, whatever their rows are."""
 
 
-def first_row(X: Table) -> Any:
-    """Return the first row on the host, in a table of the same types; None of partitions.
+def computes_in_float64(X: Table) -> bool:
+    """Return whether scikit-learn computes in float64 on rows of these types.
 
-    >>> first_row(np.ones((9, 2), "float32"))
-    array([[1., 1.]], dtype=float32)
+    >>> computes_in_float64(np.ones((1, 1), "float32")), computes_in_float64(np.ones((1, 1)))
+    (False, True)
     """
-    if frames.is_partitioned(X):
-        return None
-    if frames.is_frame(X):
-        return frames.head(X)
-    return frames.to_device(X.tocsr()[:1] if frames.is_sparse(X) else X[:1], "cpu")
+    types = list(getattr(X, "dtypes", ())) if hasattr(X, "columns") else [getattr(X, "dtype", None)]
+    known = [each for each in types if isinstance(each, np.dtype)]
+    return len(known) < max(1, len(types)) or np.result_type(*known) != np.float32
 
 
-def widen(parts: dict[str, Any], user: Estimator, row: Any, path: str = "") -> Any:
-    """Replace fitted estimators by copies with arrays of float64, where their rows would be such.
-
-    Parameters
-    ----------
-    parts : dict of str to estimator
-        Fitted, by path as in `pipeline.accel.adopted.parts_of`.
-    user : estimator
-        Whose steps are looked at.
-    row : table
-        What the first of them is given.
-    path : str, optional
-
-    Returns
-    -------
-    table
-        What the next step would be given.
-    """
-    if type(user).__name__ == "Pipeline":
-        for name, step in user.steps:
-            if isinstance(step, BaseEstimator):
-                row = widen(parts, step, row, f"{path}.{name}")
-        return row
-    if _is_wide(row):
-        parts[path] = _wide(parts[path])
-    return parts[path].transform(row) if hasattr(parts[path], "transform") else row
-
-
-def _is_wide(row: Any) -> bool:
-    types = row.dtypes if hasattr(row, "dtypes") else [getattr(row, "dtype", None)]
-    return {*map(str, types)} != {"float32"}
-
-
-def _wide(part: Any) -> Any:
-    if not any(hasattr(part, name) for name in ASKED):
+def widen(part: Estimator) -> Any:
+    """Return a fitted estimator, or a copy in which arrays of float32 are float64."""
+    narrow = type(part).__name__ in NARROW or not type(part).__module__.startswith("sklearn.")
+    if narrow or type(part).__name__ == "Pipeline":  # a search's, which casts its rows
         return part
     part = copy(part)
     for name, value in vars(part).items():
-        if type(value) is np.ndarray and value.dtype == np.float32:
+        if isinstance(value, np.ndarray | np.generic) and value.dtype == np.float32:
             setattr(part, name, value.astype(np.float64))
-    best = vars(part).get("best_estimator_")
-    if best is not None and type(best).__name__ != "Pipeline":  # which casts its rows
-        part.best_estimator_ = _wide(best)
+    if vars(part).get("best_estimator_") is not None:
+        part.best_estimator_ = widen(part.best_estimator_)
     return part

@@ -139,7 +139,7 @@ class Table:
         if len({id(getattr(each, "base", each)) for each in self._held.values()}) > 1:
             return None  # several blocks of pandas, which would be copied to one
         values = np.asarray(self.X)
-        if values.dtype.kind not in "iuf" or abs(values.strides[0]) <= values.strides[1]:
+        if values.dtype.kind not in "iuf" or abs(values.strides[0]) <= abs(values.strides[1]):
             return None
         if values.dtype.kind == "f" and np.isinf(values).any():
             for name in self.names:

@@ -22,7 +22,7 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
@@ -166,19 +166,51 @@ def test_what_a_gpu_has_fitted_works_in_plain_scikit_learn(name: str, kind: str)
 
 @EVERYWHERE
 @pytest.mark.parametrize("kind", ["list", "pandas", "cudf", "numpy"])
-def test_texts_that_a_gpu_has_counted_are_counted_by_plain_scikit_learn(kind: str) -> None:
+def test_plain_scikit_learn_clusters_texts_as_a_gpu_has_fitted_it_to(kind: str) -> None:
     words = [f"w{i} w{i + 1} w{i % 7}" for i in range(60)]
     series = pd.Series(words, dtype="str")
     kinds = {"list": words, "pandas": series, "numpy": np.array(words, object)}
     texts = kinds[kind] if kind in kinds else to_cudf(series)
     accel.install(device="cuda", min_size=0)
-    model = TfidfVectorizer().fit(texts)
+    model = make_pipeline(TfidfVectorizer(), CLUSTERS).fit(texts)
     ran = accel.calls()[-1].ran
     accel.uninstall()
     assert ran == "cuda"
-    wanted = clone(model).fit(words)
-    assert model.idf_.dtype == wanted.idf_.dtype
-    np.testing.assert_allclose(model.transform(words).toarray(), wanted.transform(words).toarray())
+    assert model[-1].cluster_centers_.dtype == "float64"
+    assert len(model.predict(words)) == len(words)
+
+
+@EVERYWHERE
+def test_arrays_are_as_wide_as_scikit_learn_has_them() -> None:
+    da = pytest.importorskip("dask.array")
+    narrow = pd.DataFrame(X.astype("float32")).add_prefix("x").assign(n=np.int16(3))
+    for rows, plain, dtype in (
+        (da.from_array(X, chunks=(30, 3)), X, "float64"),
+        (narrow, narrow, "float32"),
+        (narrow.assign(n=np.int64(3)), narrow.assign(n=np.int64(3)), "float64"),
+    ):
+        accel.install(device="cuda", min_size=0)
+        model = clone(CLUSTERS).fit(rows)
+        assert accel.calls()[-1].ran == "cuda"
+        accel.uninstall()
+        assert model.cluster_centers_.dtype == clone(model).fit(plain).cluster_centers_.dtype
+        assert model.cluster_centers_.dtype == dtype
+        assert len(model.predict(plain)) == len(X)
+
+
+@EVERYWHERE
+def test_to_read_an_attribute_calls_no_function_of_the_user() -> None:
+    seen: list[int] = []
+
+    def seeing(rows: Any) -> Any:
+        seen.append(len(rows))
+        return rows
+
+    accel.install(device="cuda", min_size=0)
+    model = make_pipeline(FunctionTransformer(seeing), clone(CLUSTERS)).fit(X)
+    before = len(seen)
+    assert model[-1].cluster_centers_.dtype == "float64"
+    assert len(seen) == before
 
 
 @EVERYWHERE

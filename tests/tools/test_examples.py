@@ -11,7 +11,7 @@ import yaml
 
 from pipeline.accel.sites import Site
 from tools.examples import __main__ as examples
-from tools.examples.__main__ import Row, complaints, difference, on_gpu, summary
+from tools.examples.__main__ import Row, complaints, difference, on_gpu, summary, too_slow
 from tools.examples.once import Run, run
 
 FIGURE = np.zeros((4, 5, 4), "uint8")
@@ -70,6 +70,10 @@ def test_on_a_gpu_an_example_must_end_and_no_call_may_fail(tmp_path, monkeypatch
     assert ran == [(tmp_path, "accel", examples.HOME / "runs" / "a", "cuda")]
     assert (row.calls, row.engine, row.differs) == (5, 2, "")
     assert row.wrong == ["SVC.fit: the engine failed: no memory"]
+    late = [Row("a", "takes longer than 60 s"), Row("b", "takes longer than 60 s", wrong=["fit"])]
+    assert [too_slow(each) for each in [*late, Row("c", "ended with 3"), Row("d")]] == [
+        *(True, False, False, False)
+    ]
 
 
 def test_a_run_has_what_the_example_prints_draws_and_calls(tmp_path: Path) -> None:
@@ -90,4 +94,4 @@ def test_what_is_known_to_differ_is_among_the_examples() -> None:
     file = Path(__file__).parents[2] / "tools" / "examples" / "examples.yaml"
     listed = yaml.safe_load(file.read_text("utf-8"))
     assert len({*listed["examples"]}) == len(listed["examples"]) == 100
-    assert {*listed["differ"], *listed["fail on a GPU"]} <= {*listed["examples"]}
+    assert {*listed["differ"], *listed["slow on a GPU"]} <= {*listed["examples"]}
