@@ -1,7 +1,7 @@
 """Which parts of a program scikit-learn's own steps run, although there are twins.
 
 Some are faster than the twins on numbers that scikit-learn reads directly: `Twin.slower` says for
-how many rows. And if the next step distinguishes zeros from absent values, as XGBoost does, the
+how many values. And if the next step distinguishes zeros from absent values, as XGBoost does, the
 numbers beside sparse rows must be scikit-learn's to the last bit.
 """
 
@@ -17,7 +17,7 @@ from pipeline.compile.rules import columns_read
 from pipeline.compile.spec import Op
 from pipeline.twins import TWINS
 
-FASTER = "scikit-learn's own step, which is faster for this number of rows"
+FASTER = "scikit-learn's own step, which is faster for a table of this size"
 EXACT = "scikit-learn's own step: the next one distinguishes 0 from 1e-19 in sparse rows"
 
 
@@ -31,10 +31,10 @@ def choose_own(op: Op, *, exact_zeros: bool) -> dict[str, str]:
     >>> list(choose_own(compile_transformer(StandardScaler(), "scaler", rows), exact_zeros=False))
     ['scaler']
     """
-    n_rows, order = op.takes.n_rows, op.takes.order
+    size, order = (op.takes.n_rows or 0) * len(op.takes.names or ()), op.takes.order
     for leaf in op.leaves:
         twin = TWINS.get(type(leaf.estimator))
-        if twin is not None and n_rows not in twin.slower_at(leaf.estimator).get(order, ()):
+        if twin is not None and size not in twin.slower_at(leaf.estimator).get(order, ()):
             break
     else:
         if _may_run(op):

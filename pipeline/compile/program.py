@@ -143,8 +143,9 @@ class Program:
             raise ConfigError(self.forgotten)
         table = as_table(X, self.name)
         if self.weights:  # of an only transformer: containers of scikit-learn learn no batches
-            (leaf,), ((_, leaf.weights),) = self.node.leaves(), self.weights
-        self.node.fit(table, self._source(table), y)
+            (leaf,), ((_, leaf.weights),) = self.node.ends(), self.weights
+        add = self.node.fit_more if isinstance(self.node, WorkerNode) else self.node.fit
+        add(table, self._source(table), y)
         self._freeze()
         return self
 
@@ -153,7 +154,8 @@ class Program:
         """Why no rows can be added to those of `fit`; empty where they can."""
         if workers := [each for each in self.workers if each.path not in self.own]:
             return f"{workers[0].path} learns from all rows at once; call fit"
-        if self.node is None or self.resumed:
+        adds_itself = self.step in self.own and hasattr(self.estimator, "partial_fit")
+        if self.node is None or self.resumed or adds_itself:
             return ""
         kept = {id(leaf): leaf.stats for leaf in self.node.leaves()}
         for leaf in self.node.ends():
@@ -251,8 +253,7 @@ class Program:
         asked = self.framed or self.weights or self.strict
         if asked or (self.dtype == "float64" and "float32" in map(str, op.takes.dtypes)):
             return {}
-        learns_batches = type(self.estimator) not in TWINS or hasattr(self.estimator, "partial_fit")
-        if self.ends and learns_batches and not obstacles_to_batches(op):
+        if self.ends and type(self.estimator) not in TWINS and not obstacles_to_batches(op):
             return {}  # scikit-learn's own would keep nothing that more rows are added to
         return choose_own(op, exact_zeros=self.exact_zeros)
 

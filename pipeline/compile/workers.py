@@ -67,6 +67,10 @@ class HostWorker:
         """Fit, and transform no row."""
         self.native.fit(convert.as_passed(self._move(X, "cpu")), y, **params)
 
+    def fit_more(self, X: Rows, y: Target, **params: Any) -> None:
+        """Add rows to those of `fit`."""
+        self.native.partial_fit(convert.as_passed(self._move(X, "cpu")), y, **params)
+
     def _learn(self, X: Rows, y: Target, params: Params) -> Any:
         if hasattr(self.native, "fit_transform"):
             return self.native.fit_transform(X, y, **params)
@@ -167,8 +171,7 @@ class WorkerNode(BlockNode):
         if source.framed and source.names is not None:
             self.named = list(source.names)
         rows = self._rows(table, source.read, sparse=source.sparse)
-        weights, self.weights = self.weights, None
-        params = {} if weights is None else {"sample_weight": weights}
+        params = self._weighted()
         if self.fits_only and isinstance(self.worker, HostWorker):
             self._told(partial(self.worker.fit, **params), rows, y)
             return source.read
@@ -177,6 +180,16 @@ class WorkerNode(BlockNode):
         made = self._checked(made, table)
         self.width = int(made.shape[1])
         return self._read(made, table)
+
+    def fit_more(self, table: Table, source: NodeInput, y: Target) -> None:
+        """Let scikit-learn's own transformer add rows to those of `fit`."""
+        assert isinstance(self.worker, HostWorker)
+        rows = self._rows(table, source.read, sparse=source.sparse)
+        self._told(partial(self.worker.fit_more, **self._weighted()), rows, y)
+
+    def _weighted(self) -> Params:
+        weights, self.weights = self.weights, None
+        return {} if weights is None else {"sample_weight": weights}
 
     def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
         """Add the worker, which needs all rows at once; twins for few, where they make the same."""

@@ -60,11 +60,11 @@ class SimpleImputerTwin(Twin[Seen]):
     }
     exact = True
     reads = Numbers
-    slower = {"F": range(3_000, 500_000), "C": range(1_500, 10_000)}
+    slower = {"F": range(100_000, 1_000_000)}
 
     @classmethod
     def slower_at(cls, estimator: SimpleImputer) -> Mapping[str, range]:
-        """Return all rows where their values are counted, and none where they are sorted."""
+        """Return all sizes where values are counted, and none where they are sorted."""
         if estimator.strategy in AVERAGES:
             return cls.slower if estimator.strategy == "mean" else {}
         return {"F": ALL, "C": ALL}

@@ -19,7 +19,7 @@ from pipeline.optional import load
 from pipeline.table import frames
 from pipeline.twins.scalers import FiniteTwin, floats, require_finite
 from pipeline.twins.statistics.quantiles import RowBlocks, draw_rows
-from pipeline.twins.twin import ANY, FEW, Twin, any_value
+from pipeline.twins.twin import ANY, Twin, any_value
 from pipeline.typing import Array, Estimator
 
 NEAR_BOUND = 1e-7
@@ -44,7 +44,7 @@ class QuantileTransformerTwin(Twin[RowBlocks]):
         "copy": ANY,
     }
     reads = Numbers
-    slower = {"F": FEW, "C": FEW}
+    slower = {"F": range(20_000), "C": range(20_000)}
 
     def statistics(self, block: Numbers, *aligned: object) -> RowBlocks:
         """Keep the values."""
@@ -134,11 +134,11 @@ class KBinsDiscretizerTwin(FiniteTwin[RowBlocks]):
         "n_bins", "encode", "strategy", "quantile_method", "dtype", "subsample", "random_state"
     )
     weighted = True
-    slower = {"F": range(500_000), "C": range(500_000)}
+    slower = {"F": range(1_000_000), "C": range(1_000_000)}
 
     @classmethod
     def slower_at(cls, estimator: KBinsDiscretizer) -> Mapping[str, range]:
-        """Return the rows where bins are numbered: what is one-hot is kept unexpanded."""
+        """Return none where bins are not numbered: what is one-hot is kept unexpanded."""
         numbered = estimator.encode == "ordinal" and estimator.strategy == "quantile"
         return cls.slower if numbered else {}
 

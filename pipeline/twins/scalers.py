@@ -28,7 +28,7 @@ from pipeline.table.borrowed import borrow
 from pipeline.twins.statistics.min_max import MinMax, min_max
 from pipeline.twins.statistics.moments import Moments, moments
 from pipeline.twins.statistics.quantiles import RowBlocks, median, quantile
-from pipeline.twins.twin import MANY, Twin, any_value
+from pipeline.twins.twin import Twin, any_value
 from pipeline.typing import Array
 
 
@@ -40,7 +40,7 @@ class StandardScalerTwin(Twin[Moments]):
     supported_params = any_value("with_mean", "with_std", "copy")
     exact = True
     reads = Numbers
-    slower = {"F": MANY}
+    slower = {"F": range(100_000, 1_600_000)}
     weighted = True
 
     def statistics(self, block: Numbers, *aligned: Any) -> Moments:
@@ -78,7 +78,7 @@ class _RangeTwin(Twin[MinMax]):
 
     exact = True
     reads = Numbers
-    slower = {"F": MANY}
+    slower = {"F": range(50_000, 5_000_000)}
 
     def statistics(self, block: Numbers, *aligned: Any) -> MinMax:
         """Return the bounds of the block."""
@@ -138,7 +138,7 @@ class RobustScalerTwin(Twin[RowBlocks]):
     )
     exact = True
     reads = Numbers
-    slower = {"F": range(3_000, 20_000), "C": range(2_000, 20_000)}
+    slower = {"F": range(20_000, 800_000), "C": range(10_000, 500_000)}
 
     def statistics(self, block: Numbers, *aligned: object) -> RowBlocks:
         """Keep the values."""
@@ -247,7 +247,7 @@ class NormalizerTwin(StatelessTwin):
 
     sklearn_class = Normalizer
     takes_sparse = True
-    slower = {"F": MANY, "C": MANY}
+    slower = {"F": range(100_000, 5_000_000), "C": range(300_000, 5_000_000)}
     supported_params = any_value("norm", "copy")
 
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:

@@ -40,7 +40,7 @@ from pipeline.compile.rules import compile_transformer
 from pipeline.compile.spec import spec_of
 from pipeline.table import frames
 
-ROWS = 12_000
+ROWS = 40_000
 TWIN = "pipeline (NumPy)"
 EXACTLY = "the next one distinguishes 0 from 1e-19"
 
@@ -57,6 +57,7 @@ X = table()
 y = X["b"].to_numpy() > 0.003
 OWN: dict[str, Any] = {
     "mean": SimpleImputer(),
+    "scaler": StandardScaler(),
     "imputer, scaler": make_pipeline(SimpleImputer(), StandardScaler()),
     "before PCA": make_pipeline(SimpleImputer(), StandardScaler(), PCA(2)),
     "columns": make_pipeline(
@@ -103,7 +104,7 @@ def test_steps_of_numbers_are_sklearns_own(name: str, kind: str, tmp_path: Path)
 
 TWINS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "few rows": (MinMaxScaler(), X[:100], {}),
-    "rows may be added": (MinMaxScaler(), X, {}),
+    "scikit-learn could add no rows": (make_union(MinMaxScaler(), MaxAbsScaler()), X, {}),
     "a twin is faster": (make_pipeline(SimpleImputer(), PolynomialFeatures()), X, {}),
     "rows are contiguous": (StandardScaler(), np.ascontiguousarray(X), {}),
     "text beside them": (
@@ -137,7 +138,7 @@ def test_columns_are_named_where_sklearn_names_none() -> None:
 @pytest.mark.parametrize(
     ("estimator", "n_rows"),
     [
-        (RobustScaler(), 5_000),
+        (RobustScaler(), 10_000),
         (QuantileTransformer(n_quantiles=20), 100),
         (SimpleImputer(strategy="most_frequent"), ROWS),
     ],
@@ -147,6 +148,29 @@ def test_rows_that_were_not_kept_are_not_forgotten_in_silence(estimator: Any, n_
     assert TWIN not in ran(model)
     with pytest.raises(AttributeError, match="call partial_fit for the first rows as well"):
         model.partial_fit(X)
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(), MaxAbsScaler()])
+def test_rows_are_added_as_sklearn_adds_them(scaler: Any) -> None:
+    expected = clone(scaler).fit(X).partial_fit(5 * X[:100])
+    model = Accelerated(scaler, device="cpu").fit(X)
+    assert TWIN not in ran(model)
+    model.partial_fit(5 * X[:100])
+    for n_rows in (3, ROWS):
+        np.testing.assert_array_equal(model.transform(X[:n_rows]), expected.transform(X[:n_rows]))
+    seen = model.to_sklearn().n_samples_seen_
+    np.testing.assert_array_equal(seen, expected.n_samples_seen_)
+
+
+def test_weighted_rows_are_added_as_sklearn_adds_them() -> None:
+    rows, weights = X, np.arange(ROWS) % 3
+    expected = StandardScaler().fit(rows).partial_fit(rows[::2], sample_weight=weights[::2])
+    model = Accelerated(StandardScaler(), device="cpu").fit(rows)
+    assert TWIN not in ran(model)
+    model.partial_fit(rows[::2], sample_weight=weights[::2])
+    np.testing.assert_array_equal(model.transform(rows), expected.transform(rows))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.partial_fit(rows.rename(columns={"b": "z"}))
 
 
 EXACT = [
@@ -218,15 +242,17 @@ def test_zeros_of_few_rows_are_sklearns_before_trees() -> None:
 def test_few_rows_of_a_loaded_model_run_no_step_of_sklearns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = np.resize([*"uvwx", None], ROWS)
-    rows = X.assign(t=pd.Categorical(texts), s=pd.array(texts, "str"), n=pd.Categorical(y * 3))
+    texts, few = np.resize([*"uvwx", None], 12_000), y[:12_000]
+    rows = X[: len(few)].assign(
+        t=pd.Categorical(texts), s=pd.array(texts, "str"), n=pd.Categorical(few * 3)
+    )
     columns = make_column_transformer(
         (make_pipeline(SimpleImputer(), StandardScaler()), ["a", "b"]),
         (OneHotEncoder(handle_unknown="ignore"), ["t", "s", "n"]),
         remainder="passthrough",
     )
-    model = make_pipeline(columns, Ridge()).fit(rows, y)
-    save(Accelerated(clone(model), device="cpu").fit(rows, y), tmp_path / "model")
+    model = make_pipeline(columns, Ridge()).fit(rows, few)
+    save(Accelerated(clone(model), device="cpu").fit(rows, few), tmp_path / "model")
     others = pd.Categorical(["x", None, "new"], categories=["new", "x", *"abcdefghijklm"])
     new = rows[:3].assign(t=others, s=pd.array(["new", "v", None], "str"))
     expected = [model.predict(each) for each in (rows[:2_047], new)]
@@ -257,7 +283,7 @@ def test_columns_that_a_step_before_did_not_make_at_fit_are_refused(new: list[st
 
 
 def test_few_rows_of_other_types_are_sklearns() -> None:
-    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(12_000, 2)), columns=["c", "d"])
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(60_000, 2)), columns=["c", "d"])
     narrow = rows.astype("float32")
     new = narrow[:2].assign(d=np.nan)
     plain = SimpleImputer().fit(narrow)
