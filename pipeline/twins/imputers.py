@@ -60,7 +60,7 @@ class SimpleImputerTwin(Twin[Seen]):
     }
     exact = True
     reads = Numbers
-    slower = {"F": range(100_000, 1_000_000)}
+    slower = {"F": range(100_000, 3_000_000)}
 
     @classmethod
     def slower_at(cls, estimator: SimpleImputer) -> Mapping[str, range]:

@@ -40,7 +40,7 @@ class StandardScalerTwin(Twin[Moments]):
     supported_params = any_value("with_mean", "with_std", "copy")
     exact = True
     reads = Numbers
-    slower = {"F": range(100_000, 1_600_000)}
+    slower = {"F": range(100_000, 3_000_000)}
     weighted = True
 
     def statistics(self, block: Numbers, *aligned: Any) -> Moments:
