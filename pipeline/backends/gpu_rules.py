@@ -27,21 +27,26 @@ from pipeline.backends.cuml.translations import (
 )
 from pipeline.typing import Estimator
 
-TEXTS = 10_000
-LEAST_SQUARES = 4_800_000
-NEVER = inf  # Coordinate descent and small batches take the CPU no second, of any size tried.
-QUASI_NEWTON = 25_000_000
-NAIVE_BAYES = 98_000_000
-NEIGHBORS = 1_000_000
-KERNELS = 300_000
+TEXTS = 13_000
+LEAST_SQUARES = 34_000_000
+NEVER = inf  # Coordinate descent: a GPU is faster on 50 columns, and far slower on thousands.
+QUASI_NEWTON = 30_000_000
+NAIVE_BAYES = 49_000_000
+NEIGHBORS = 2_100_000
+KERNELS = 260_000
 FORESTS = 250_000
-BOOSTING = 670_000
-CLUSTERS = 10_000_000
-COMPONENTS = 840_000_000
+BOOSTING = 11_000_000
+CLUSTERS = 7_100_000
+COMPONENTS = 210_000_000
 PROJECTIONS = 5_200_000_000
-MAPS = 300
+MAPS = 20_000
 PREPROCESSING = 14_000_000  # what runs on blocks
-"""The fewest cells (rows × columns; of a vectorizer, texts) that are worth a GPU, as assumed."""
+"""The cells (rows × columns; of a vectorizer, texts) for which a CPU takes a second.
+
+`docs/results/gpu-proof/sizes-found.json` has them as measured on 16 cores, where a GPU was faster
+for as many. Those of forests, projections and what runs on blocks are of two cores, on which a GPU
+was not compared.
+"""
 
 
 @dataclass(frozen=True)

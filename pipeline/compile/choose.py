@@ -1,7 +1,7 @@
 """The choice of CPU or GPU before a run, by the rows, the columns and the algorithms.
 
-The size from which a job is worth a GPU is assumed, not measured on a GPU: it is the size at which
-the CPU takes a second for a table of 100 columns, by measured times.
+A job is worth a GPU if a CPU would take a second for it. The sizes were measured, on other
+machines than the one that runs the job: they are estimates.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def advise(
     if not shares:
         return Choice("cpu", "none of its steps is supported on the GPU", "unfit")
     if (share := sum(each for _, each in shares)) < 1:
-        why = f"{share:.1%} of the smallest size that is worth a GPU (assumed)"
+        why = f"{share:.1%} of the smallest size that is worth a GPU (estimated)"
         return Choice("cpu", why, "small")
     # Only now, because it may import cuML, which takes longer than a small job.
     steps = compile(estimator, RowSpec("cuda")).steps
@@ -73,11 +73,11 @@ def advise(
     if gpu_memory_bytes is not None and needed > USABLE * gpu_memory_bytes:
         return Choice(
             "cpu",
-            f"it would need about {needed / 2**30:.1f} GiB (assumed), but the GPU has "
+            f"it would need about {needed / 2**30:.1f} GiB (estimated), but the GPU has "
             f"{gpu_memory_bytes / 2**30:.1f} GiB",
             "unfit",
         )
-    return Choice("cuda", f"{share:,.1f} times the smallest size that is worth a GPU (assumed)")
+    return Choice("cuda", f"{share:,.1f} times the smallest size that is worth a GPU (estimated)")
 
 
 def choose_for(device: str, estimator: BaseEstimator, X: Table) -> Choice:
@@ -166,7 +166,7 @@ def describe_sizes(estimator: BaseEstimator) -> str:
     if not share:
         return "auto: the CPU for any size"
     rows = int(float(f"{1 / share:.1e}"))
-    return f"auto: a GPU, if usable, from about {rows:,} {what} (assumed); else the CPU"
+    return f"auto: a GPU, if usable, from about {rows:,} {what} (estimated); else the CPU"
 
 
 def _shares(estimator: BaseEstimator, rows: int, columns: int) -> Iterator[tuple[str, float]]:

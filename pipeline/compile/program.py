@@ -143,7 +143,9 @@ class Program:
             raise ConfigError(self.forgotten)
         table = as_table(X, self.name)
         if self.weights:  # of an only transformer: containers of scikit-learn learn no batches
-            (leaf,), ((_, leaf.weights),) = self.node.ends(), self.weights
+            (leaf,), ((_, weights),) = self.node.ends(), self.weights
+            assert isinstance(leaf, TransformerNode | WorkerNode)
+            leaf.weights = weights
         add = self.node.fit_more if isinstance(self.node, WorkerNode) else self.node.fit
         add(table, self._source(table), y)
         self._freeze()

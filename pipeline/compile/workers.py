@@ -165,11 +165,10 @@ class WorkerNode(BlockNode):
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit the worker on all rows."""
-        if not isinstance(table, Table):
-            raise DataError(f"{self.path} needs all rows in one table; pass X.compute()")
         self.behind, self.reads = source.names is None, replace(source, blocks=None)
         if source.framed and source.names is not None:
             self.named = list(source.names)
+        table = self._one(table)
         rows = self._rows(table, source.read, sparse=source.sparse)
         params = self._weighted()
         if self.fits_only and isinstance(self.worker, HostWorker):
@@ -181,11 +180,16 @@ class WorkerNode(BlockNode):
         self.width = int(made.shape[1])
         return self._read(made, table)
 
-    def fit_more(self, table: Table, source: NodeInput, y: Target) -> None:
+    def fit_more(self, table: Data, source: NodeInput, y: Target) -> None:
         """Let scikit-learn's own transformer add rows to those of `fit`."""
         assert isinstance(self.worker, HostWorker)
-        rows = self._rows(table, source.read, sparse=source.sparse)
+        rows = self._rows(self._one(table), source.read, sparse=source.sparse)
         self._told(partial(self.worker.fit_more, **self._weighted()), rows, y)
+
+    def _one(self, table: Data) -> Table:
+        if not isinstance(table, Table):
+            raise DataError(f"{self.path} needs all rows in one table; pass X.compute()")
+        return table
 
     def _weighted(self) -> Params:
         weights, self.weights = self.weights, None

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import LabelEncoder, StandardScaler
 
 from pipeline import explain
+from pipeline.backends import gpu_rules
 from pipeline.backends.base import Placement
 from pipeline.compile import choose
 from pipeline.compile.choose import advise, choose_by_size, choose_for, report_fallbacks
@@ -37,16 +40,39 @@ def one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("estimator", "columns", "least"),
     [
-        (LinearRegression(), 100, 48_000),
-        (LinearRegression(), 1000, 4_800),
+        (LinearRegression(), 100, 340_000),
+        (LinearRegression(), 1000, 34_000),
         (StandardScaler(), 100, 140_000),
         (RandomForestClassifier(500), 100, 500),
-        (make_pipeline(TfidfVectorizer(), LogisticRegression()), 1, 9_620),
+        (make_pipeline(TfidfVectorizer(), LogisticRegression()), 1, 12_460),
     ],
 )
 def test_the_boundary_is_where_the_cpu_takes_a_second(estimator, columns, least) -> None:
     assert advise(estimator, int(least * 0.98), columns).name == "cpu"
     assert advise(estimator, int(least * 1.02), columns).name == "cuda"
+
+
+MEASURED = {
+    "texts": gpu_rules.TEXTS,
+    "least squares": gpu_rules.LEAST_SQUARES,
+    "logistic regression": gpu_rules.QUASI_NEWTON,
+    "boosting": gpu_rules.BOOSTING,
+    "neighbours": gpu_rules.NEIGHBORS,
+    "k-means": gpu_rules.CLUSTERS,
+    "kernels": gpu_rules.KERNELS,
+    "embeddings": gpu_rules.MAPS,
+    "components": gpu_rules.COMPONENTS,
+    "naive Bayes": gpu_rules.NAIVE_BAYES,
+}
+
+
+@pytest.mark.parametrize("family", MEASURED)
+def test_the_sizes_are_those_that_were_measured_beside_a_gpu(family: str) -> None:
+    path = Path(__file__).parents[2] / "docs/results/gpu-proof/sizes-found.json"
+    found = json.loads(path.read_text("utf-8"))["families"][family]
+    assert MEASURED[family] == pytest.approx(found["cpu_second_cells"], rel=0.05)
+    last = found["sizes"][-1]
+    assert last["gpu"] < last["cpu"], "a GPU is slower"
 
 
 def test_the_steps_add_up() -> None:
@@ -77,11 +103,11 @@ def test_a_refused_step_is_no_reason_for_a_gpu(monkeypatch: pytest.MonkeyPatch) 
 def test_what_does_not_fit_into_the_gpu_stays_on_the_cpu() -> None:
     found = advise(LinearRegression(), 10**8, 20, 2**34)
     assert found.name == "cpu"
-    assert found.why == "it would need about 22.4 GiB (assumed), but the GPU has 16.0 GiB"
+    assert found.why == "it would need about 22.4 GiB (estimated), but the GPU has 16.0 GiB"
     assert advise(LinearRegression(), 10**8, 20, 2**36).name == "cuda"
 
 
-SMALL = "0.0% of the smallest size that is worth a GPU (assumed)"
+SMALL = "0.0% of the smallest size that is worth a GPU (estimated)"
 ZEROS = np.zeros((100, 3))
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ SETTINGS = {
     "preprocessing": {},
     "programs": {"rows": (200, 500), "budget": (60,)},
     "scripts": {"rows": (200, 500), "budget": (60,)},
+    "threads": {"rows": (200,), "budget": (60,)},
     "searches": {"rows": (300,)},
     "prediction": {"calls": (2,), "trained": (500,), "rows": (1, 10)},
     "importance": {"trained": (300,), "rows": (150,), "permutations": (1,)},
@@ -33,6 +35,7 @@ SETTINGS = {
 CASES = {
     "programs": ["scale", "onehot5-kmeans", "tfidf-logistic"],
     "scripts": ["scale"],
+    "threads": ["pca"],
     "searches": ["logistic"],
     "prediction": ["xgboost"],
     "importance": ["boosting"],
@@ -115,7 +118,51 @@ def test_the_record_is_written_and_its_tables_are_printed(
     assert (found.claim, found.settings, len(found.cells[0].runs)) == ("made", {"rows": [3]}, 3)
     assert found.source.command.startswith(".venv/bin/python -m tools.bench made --out out ")
     assert "| A | 3.0 |" in capsys.readouterr().out
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert {path.name for path in tmp_path.iterdir()} == {"build", "out"}
+
+
+def test_a_case_that_was_measured_is_not_measured_again(
+    call: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def process() -> float | None:
+        return record.load(tmp_path / "out/results.json").cells[0].values["turn 1"]
+
+    assert call("--repeats", "3") == 0
+    first = process()
+    assert call("--repeats", "3") == 0
+    assert "--again measures them" in capsys.readouterr().err
+    assert process() == first
+    assert call("--repeats", "2") == 0
+    assert process() != first
+    assert call("--repeats", "3", "--again") == 0
+    again = process()
+    assert again != first
+    monkeypatch.setattr(record, "code", lambda *folders: {"pipeline/new.py": "another"})
+    assert call("--repeats", "3") == 0
+    assert process() != again, "of other code"
+
+
+def test_what_was_measured_before_an_interruption_is_kept(
+    call: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def cases(ask: Ask, *, ends: bool) -> Iterator[record.Case]:
+        yield record.Case(name="one", facts=dict(FACTS))
+        if ends:
+            raise KeyboardInterrupt
+        yield record.Case(name="two", facts=dict(FACTS))
+
+    for ends, code in ((True, 130), (False, 0)):
+        claim = claim_of("a", cases=partial(cases, ends=ends))
+        monkeypatch.setitem(command.CLAIMS, "made", claim)
+        assert call() == code
+    said = capsys.readouterr().err
+    assert "goes on from here" in said
+    assert (said.count("[bench] one:"), said.count("[bench] two:")) == (1, 1)
+    found = record.load(tmp_path / "out/results.json")
+    assert [case.name for case in found.cases] == ["one", "two"]
+    assert found.protocol.order == ["one/a", "one/a", "two/a", "two/a"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from tools.bench.runner import Ask, Claim, measure
 
 _MODULES = (preprocessing, programs, searches, prediction, importance)
 CLAIMS: dict[str, Claim] = {
-    claim.name: claim for claim in [*(each.CLAIM for each in _MODULES), programs.SCRIPTS]
+    claim.name: claim
+    for claim in [*(each.CLAIM for each in _MODULES), programs.SCRIPTS, programs.THREADS]
 }
 
 
@@ -27,10 +28,14 @@ def publish(given: argparse.Namespace) -> str:
     if repeats < 1:
         raise ConfigError("--repeats must be at least 1")
     cases = [pick(name, claim.names, "case") for name in given.cases.split(",") if name]
+    cases = cases or list(claim.names)
     data = given.data_home.resolve()
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".bench.") as home:
         ask = Ask(claim.settings, repeats, given.seed, Path(home), data, cases)
-        found = measure(claim, ask)
+        kept = Path("build/bench") / f"{claim.name}.json"
+        if given.again:
+            kept.unlink(missing_ok=True)
+        found = measure(claim, ask, kept)
     out = given.out or Path("docs/results") / f"{claim.name}-cpu"
     out.mkdir(parents=True, exist_ok=True)
     (out / "results.json").write_bytes(records.dumps(found))
@@ -45,6 +50,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="folder of the record")
     parser.add_argument("--data-home", type=Path, default=Path("data"), help="folder of the data")
+    parser.add_argument("--again", action="store_true", help="measure what is known, too")
     parser.add_argument("--cases", default="", help="with commas; all if not given")
     given = parser.parse_args()
     try:
@@ -53,7 +59,7 @@ def main() -> int:
         say(f"[bench] {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        say("[bench] interrupted; nothing was written")
+        say("[bench] interrupted; the same command goes on from here")
         return 130
     return 0
 

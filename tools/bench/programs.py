@@ -36,6 +36,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, accel
@@ -59,7 +60,7 @@ WORDS, VOCABULARY = 8, 20_000
 """Words in a text, and words that there are."""
 HELD_OUT = 4
 """There is one row to predict for so many rows to learn from."""
-PLAIN, OURS, ACCEL = "plain", "ours", "accel"
+PLAIN, OURS, ACCEL, ONE = "plain", "ours", "accel", "plain, one BLAS thread"
 SHORT, MOST_CALLS = 0.2, 50
 """A run calls again until so many seconds are over, but not more often than that."""
 FASTER, SLOWER = 1 / 0.6, 1.05
@@ -163,6 +164,8 @@ def _codes(levels: int, rows: int, random: np.random.Generator) -> npt.NDArray[n
 def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     """Read the rows. A turn fits and predicts for those held out; more than once if it is short."""
     program, rows = PROGRAMS[case.title], int(case.facts["rows"])
+    if variant == ONE:
+        threadpool_limits(1, user_api="blas")
     names = [*program.columns, *filter(None, [program.target])]
     frame = pd.read_parquet(ask.home / f"{rows}.parquet", columns=names)
     parts = frame.iloc[:rows], frame.iloc[rows:]
@@ -307,3 +310,32 @@ SCRIPTS = replace(
     ],
     notes=script_notes,
 )
+
+
+def thread_notes(results: Results) -> str:
+    """Return how plain programs do with one BLAS thread, and ours beside the faster of both."""
+    head = ["program", "plain, all threads, ms", "plain, one BLAS thread, ms", "ours, ms"]
+    lines = []
+    for case in results.cases:
+        cells = [results.cell(case.name, each) for each in (PLAIN, ONE, OURS)]
+        taken = [cell.median("fit+predict") if cell else np.inf for cell in cells]
+        faster = ONE if taken[1] < taken[0] else PLAIN
+        pace = report.speed(results.ratio(case.name, "fit+predict", OURS, faster))
+        lines.append([case.title, *(f"{1000 * each:.1f}" for each in taken), pace])
+    return report.table([*head, "ours beside the faster plain one"], lines, range(1, 5))
+
+
+THREADS = replace(
+    CLAIM,
+    name="threads",
+    settings={"rows": (100_000,), "budget": (10,)},
+    names=("polynomial-ridge", "pca", "onehot5-kmeans", "onehot5000-svd", "onehot50000-ridge",
+           "tfidf-logistic", "flights-logistic"),
+    variants=[
+        Variant(name=PLAIN, title="plain scikit-learn"),
+        Variant(name=ONE, title="the same with one BLAS thread"),
+        Variant(name=OURS, title="ours"),
+    ],
+    notes=thread_notes,
+)  # fmt: skip
+"""Of programs with linear algebra: NumPy's and SciPy's threads may wait for each other."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 import numpy as np
@@ -76,6 +77,16 @@ class Case(Part, frozen=True, kw_only=True):
     """Rows, columns, bytes and the like."""
 
 
+class Measured(Part, frozen=True, kw_only=True):
+    """A case that was measured, of a record that is not complete."""
+
+    cells: list[Cell]
+    order: list[str]
+    threads: dict[str, str]
+    load: float
+    """The one-minute load average before the first case."""
+
+
 class Variant(Part, frozen=True, kw_only=True):
     """One of the programs that are compared."""
 
@@ -121,6 +132,43 @@ def load(path: Path) -> Results:
     claim = path.parent.name.removesuffix("-cpu")
     command = f".venv/bin/python -m tools.bench {claim}"
     return records.load_record(path, Results, schema=SCHEMA, command=command)
+
+
+class Kept(Part, frozen=True, kw_only=True):
+    """The cases that were measured of a record that may not be complete."""
+
+    of: str
+    """The code, the packages and the machine."""
+    cases: dict[str, Measured]
+    """Hash of what was asked -> what was found."""
+
+
+def read_kept(path: Path, of: str) -> dict[str, Measured]:
+    """Return the cases of a file; none if they are of something else, or there is no file."""
+    try:
+        kept = msgspec.json.decode(path.read_bytes(), type=Kept)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return {}
+    return kept.cases if kept.of == of else {}
+
+
+def write_kept(path: Path, of: str, cases: dict[str, Measured]) -> None:
+    """Write cases, so that a measurement that is interrupted can go on after them."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    new.write_bytes(msgspec.json.encode(Kept(of=of, cases=cases)))
+    new.replace(path)
+
+
+def hashed(*parts: Any) -> str:
+    """Return a name for what can be written as JSON."""
+    return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()[:16]
+
+
+def code(*folders: str) -> dict[str, str]:
+    """Return the Python files of folders, and the hash of each."""
+    files = [file for folder in folders for file in sorted(Path(folder).rglob("*.py"))]
+    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def say(line: str) -> None:

@@ -16,10 +16,10 @@ from pebble import ProcessExpired, ProcessPool
 
 from pipeline.benchmark.record.results import Protocol
 from pipeline.errors import PipelineError
-from pipeline.system import environment
+from pipeline.system import environment, hardware
 from pipeline.task.numerals import seconds
-from tools.bench import report
-from tools.bench.record import SCHEMA, Case, Cell, Results, Run, Values, Variant, say
+from tools.bench import record, report
+from tools.bench.record import SCHEMA, Case, Cell, Measured, Results, Run, Values, Variant, say
 
 ISOLATION = "a process for each variant and case, idle while another one runs"
 PATIENCE = 5
@@ -149,8 +149,16 @@ def _turn(
     return _started[0](), environment.threads()
 
 
-def measure(claim: Claim, ask: Ask) -> Results:
+def measure(claim: Claim, ask: Ask, kept: Path | None = None) -> Results:
     """Measure all cases and return the record.
+
+    Parameters
+    ----------
+    claim : Claim
+    ask : Ask
+    kept : Path, optional
+        Where each case is written when it was measured. Those that are there already, of the same
+        code, packages and machine, are not measured again.
 
     Raises
     ------
@@ -158,24 +166,26 @@ def measure(claim: Claim, ask: Ask) -> Results:
         No variant of any case succeeded.
     """
     load = environment.load_average()
+    here, code = hardware.describe(), record.code("pipeline", "datasets", "tasks", "tools/bench")
+    of = record.hashed(code, environment.packages(), here.cpu, here.cores, sys.version)
+    done = record.read_kept(kept, of) if kept else {}
+    if done:
+        say(f"[bench] cases in {kept} are not measured again; --again measures them")
     cases: list[Case] = []
-    cells: list[Cell] = []
-    order: list[str] = []
-    threads: dict[str, str] = {}
+    parts: list[Measured] = []
     for case in claim.cases(ask):
+        asked = record.hashed(case, claim.variants, ask.settings, ask.repeats, ask.seed)
+        if asked not in done:
+            done[asked] = _measured(claim, ask, case, load)
+            if kept:
+                record.write_kept(kept, of, done)
         cases.append(case)
-        with ExitStack() as stack:
-            sides = [Side(claim, ask, case, each.name) for each in claim.variants]
-            for side in sides:
-                stack.callback(side.stop)
-            order += take_turns(claim, ask, sides)
-        made = [side.cell(case.name, warms_up=claim.warms_up) for side in sides]
-        say(f"[bench] {case.name}: {', '.join(map(_summary, made))}")
-        cells += made
-        for side in sides:
-            threads |= side.threads
+        parts.append(done[asked])
+    cells = [cell for part in parts for cell in part.cells]
     if not any(cell.ok for cell in cells):
         raise PipelineError("no run succeeded: " + "; ".join(cell.why for cell in cells))
+    threads = {name: many for part in parts for name, many in part.threads.items()}
+    load = max(part.load for part in parts)
     words = {name: ", ".join(f"{n:,}" for n in numbers) for name, numbers in ask.settings.items()}
     return Results(
         schema=SCHEMA,
@@ -185,7 +195,7 @@ def measure(claim: Claim, ask: Ask) -> Results:
             seed=ask.seed,
             repeats=ask.repeats,
             warmups=int(claim.warms_up),
-            order=order,
+            order=[name for part in parts for name in part.order],
             clock=claim.clock.format(**words),
             isolation=ISOLATION,
         ),
@@ -196,6 +206,19 @@ def measure(claim: Claim, ask: Ask) -> Results:
         machine=environment.machine(threads, load),
         source=environment.source(sys.argv[1:], "tools.bench"),
     )
+
+
+def _measured(claim: Claim, ask: Ask, case: Case, load: float) -> Measured:
+    """Measure a case, and say how long its variants took."""
+    with ExitStack() as stack:
+        sides = [Side(claim, ask, case, each.name) for each in claim.variants]
+        for side in sides:
+            stack.callback(side.stop)
+        order = take_turns(claim, ask, sides)
+    cells = [side.cell(case.name, warms_up=claim.warms_up) for side in sides]
+    say(f"[bench] {case.name}: {', '.join(map(_summary, cells))}")
+    threads = {name: many for side in sides for name, many in side.threads.items()}
+    return Measured(cells=cells, order=order, threads=threads, load=load)
 
 
 def take_turns(claim: Claim, ask: Ask, sides: Sequence[Side]) -> list[str]:

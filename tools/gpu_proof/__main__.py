@@ -8,7 +8,6 @@ out what has ended on the same code, packages and GPU. What ran out of time come
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import signal
@@ -35,7 +34,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from pipeline import Accelerated
 from pipeline.errors import PipelineError
 from pipeline.system import atomic, devices, gpu, hardware
-from tools.bench.record import say
+from tools.bench.record import code, hashed, say
 from tools.gpu_proof.hand import beside_hand, plain
 from tools.gpu_proof.sizes import sizes
 
@@ -134,11 +133,8 @@ def about(device: str) -> dict[str, Any]:
     """Return the hardware, the driver and the packages, and a name for them with the code."""
     packages = {each.metadata["Name"]: each.version for each in metadata.distributions()}
     found = {"device": device, "gpu": asdict(gpu.probe()), "packages": packages}
-    seen = hashlib.sha256(json.dumps(found, sort_keys=True).encode())
-    for folder in ("pipeline", "datasets", "tasks", "tests", "tools"):
-        for file in sorted(Path(folder).rglob("*.py")):
-            seen.update(file.read_bytes())
-    return {"of": seen.hexdigest()[:16], "machine": asdict(hardware.describe()), **found}
+    of = hashed(found, code("pipeline", "datasets", "tasks", "tests", "tools"))
+    return {"of": of, "machine": asdict(hardware.describe()), **found}
 
 
 def prove(given: argparse.Namespace) -> int:
