@@ -89,7 +89,8 @@ gallery: setup ## Write a page over the reports that are there
 	$(RUN) gallery$(WRITTEN)
 predict: setup ## Predict the rows of a file: ARGS='MODEL IN OUT'
 	$(RUN) predict --device '$(DEVICE)' $(ARGS)
-bench: data bench-preprocessing bench-programs bench-searches bench-prediction bench-importance bench-scripts bench-threads ## Measure TASK on this machine's CPU, and all that the docs claim
+bench: data setup-bench setup-mlflow ## Measure TASK on this machine's CPU, and all that the docs claim
+	$(python) -m tools.bench all --seed '$(SEED)'$(if $(REPEATS), --repeats '$(REPEATS)') $(ARGS)
 	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),7)' --out 'docs/results/$(TASK)-cpu'
 	$(python) -m tools.docs
 bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn and skrub

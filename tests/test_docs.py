@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pandas as pd
@@ -69,6 +70,24 @@ def test_generated_parts_are_up_to_date(name: str) -> None:
     assert docs.updated(name, text) == text, "run `python -m tools.docs`"
     for part in docs.PAGES[name]:
         assert len(text.partition(f"<!-- {part} -->")[2].partition(f"<!-- /{part} -->")[0]) > 100
+
+
+@pytest.mark.quick(1)
+def test_figures_and_long_tables_are_up_to_date() -> None:
+    for path, text in docs.details():
+        kept = path.read_text("utf-8")
+        if path.suffix == ".svg":  # whose last digits are those of a processor
+            kept, text = map(drawn, (kept, text))  # noqa: PLW2901
+        assert kept == text, "run `python -m tools.docs`"
+
+
+def drawn(svg: str) -> list[Any]:
+    """Return the texts and the rounded places of an SVG."""
+    texts = re.findall(r"<text [^>]*>([^<]+)<", svg)
+    places = [round(float(x)) for x in re.findall(r' [xy]="([\d.]+)"', svg)]
+    assert texts
+    assert places
+    return [*texts, *places]
 
 
 def test_committed_reports_are_up_to_date_and_have_no_word_that_is_gone() -> None:

@@ -25,10 +25,10 @@ from pipeline.files.notations import CLOCKS, DAYS, NUMBERS
 from pipeline.task import task
 from pipeline.twins import TWINS
 from pipeline.twins.twin import ANY, Twin
-from tools.bench import record
+from tools.bench import figure, prediction, programs, record
 from tools.bench.__main__ import CLAIMS
 from tools.bench.report import speed as pace
-from tools.bench.report import table
+from tools.bench.report import table, where
 from tools.gpu_proof import tables
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -177,7 +177,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "benchmarks.md": {
         "measured": measured,
         **{name: partial(claimed, name) for name in CLAIMS},
-        **{f"gpu-{name}": partial(make, DOCS / "results") for name, make in tables.PARTS.items()},
+        "gpu-reports": partial(tables.reports, DOCS / "results"),
     },
     "data.md": {"notations": notations},
     "results-schema.md": {"fields": fields},
@@ -203,8 +203,24 @@ def reports() -> Iterator[tuple[Path, str]]:
         yield path, page_markdown(page)
 
 
+def details() -> Iterator[tuple[Path, str]]:
+    """Yield the files beside records with what the benchmarks have no room for, and their text."""
+    folder = DOCS / "results"
+    found = record.load(folder / "programs-cpu/results.json")
+    yield folder / "programs-cpu/speeds.svg", figure.speeds(found)
+    text = f"# Everyday programs\n\n{programs.every(found)}\n\n{where(found)}\n"
+    yield folder / "programs-cpu/programs.md", text
+    found = record.load(folder / "prediction-cpu/results.json")
+    text = f"# Predictions over HTTP\n\n{prediction.requests(found)}\n\n{where(found)}\n"
+    yield folder / "prediction-cpu/requests.md", text
+    sizes = f"# Sizes from which a GPU is faster\n\n{tables.sizes(folder)}\n"
+    yield folder / "gpu-proof/sizes.md", sizes
+    hand = f"# Beside a program written by hand\n\n{tables.hand(folder)}\n"
+    yield folder / "gpu-proof/hand.md", hand
+
+
 if __name__ == "__main__":
-    for path, text in reports():
+    for path, text in [*reports(), *details()]:
         path.write_text(text, "utf-8")
     for page in PAGES:
         (DOCS / page).write_text(updated(page, (DOCS / page).read_text("utf-8")), "utf-8")

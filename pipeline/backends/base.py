@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
-from sklearn.linear_model import HuberRegressor
+from sklearn.linear_model import HuberRegressor, Ridge, RidgeClassifier
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array, get_tags
 
@@ -30,6 +30,8 @@ from pipeline.typing import Array, Estimator, Params, ReadParams, Table, Target
 TREES = ("DecisionTree", "ExtraTree", "GradientBoosting", "IsolationForest", "RandomForest")
 """How the names of scikit-learn's estimators begin that read float32."""
 
+LITTLE = 2_000
+"""Rows or columns, whichever are fewer, up to which one thread solves normal equations sooner."""
 _CLOSE = 2.0**-14
 """Share of a number within which float32 has fewer than 1024 others."""
 
@@ -193,16 +195,22 @@ def reads_float32(estimator: Estimator) -> bool:
     return module.startswith("xgboost") or (module.startswith("sklearn") and trees)
 
 
-def uses_lbfgs(estimator: Estimator) -> bool:
-    """Return whether an estimator, or the one that it wraps, learns by SciPy's L-BFGS-B.
+def waits_for_blas(estimator: Estimator, X: Table) -> bool:
+    """Return whether a fit calls SciPy's linear algebra for a little work, between NumPy's.
+
+    SciPy's L-BFGS-B does, and the Cholesky decomposition of `Ridge`. The estimator may be wrapped.
 
     >>> from sklearn.linear_model import LogisticRegression, Ridge
     >>> from sklearn.multiclass import OneVsRestClassifier
-    >>> uses_lbfgs(OneVsRestClassifier(LogisticRegression())), uses_lbfgs(Ridge())
-    (True, False)
+    >>> X = np.zeros((9, 2))
+    >>> waits_for_blas(OneVsRestClassifier(LogisticRegression()), X), waits_for_blas(Ridge(), X)
+    (True, True)
     """
     one = getattr(estimator, "estimator", estimator)
-    return getattr(one, "solver", "") == "lbfgs" or isinstance(one, HuberRegressor)
+    solver = getattr(one, "solver", "")
+    if isinstance(one, Ridge | RidgeClassifier):
+        return solver in ("auto", "cholesky") and min(getattr(X, "shape", (0,))) <= LITTLE
+    return solver == "lbfgs" or isinstance(one, HuberRegressor)
 
 
 def _warn_of_merged(X: Table, made: Any) -> None:
@@ -273,7 +281,7 @@ class HostModel(Model):
         """Fit; a one-column target stays one-dimensional."""
         if frames.is_partitioned(X):
             return incremental.fit_incrementally(self.native, X, y, **params)
-        with one_scipy_thread if uses_lbfgs(self.native) else nullcontext():
+        with one_scipy_thread if waits_for_blas(self.native, X) else nullcontext():
             return super().fit(frames.to_device(X, "cpu"), y, **params)
 
     def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:

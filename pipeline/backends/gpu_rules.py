@@ -29,7 +29,7 @@ from pipeline.typing import Estimator
 
 TEXTS = 13_000
 LEAST_SQUARES = 34_000_000
-NEVER = inf  # Coordinate descent: a GPU is faster on 50 columns, and far slower on thousands.
+NEVER = inf  # Small batches; coordinate descent, which took minutes for 5,000 columns on a GPU.
 QUASI_NEWTON = 30_000_000
 NAIVE_BAYES = 49_000_000
 NEIGHBORS = 2_100_000
@@ -43,9 +43,9 @@ MAPS = 20_000
 PREPROCESSING = 14_000_000  # what runs on blocks
 """The cells (rows × columns; of a vectorizer, texts) for which a CPU takes a second.
 
-`docs/results/gpu-proof/sizes-found.json` has them as measured on 16 cores, where a GPU was faster
-for as many. Those of forests, projections and what runs on blocks are of two cores, on which a GPU
-was not compared.
+`docs/results/gpu-proof/sizes-found.json` has them of 16 cores, as measured or extrapolated, and at
+the largest size measured a GPU was faster. Those of forests, projections and what runs on blocks
+are of two cores, and were not compared with a GPU.
 """
 
 

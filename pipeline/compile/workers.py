@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -68,8 +69,9 @@ class HostWorker:
         self.native.fit(convert.as_passed(self._move(X, "cpu")), y, **params)
 
     def fit_more(self, X: Rows, y: Target, **params: Any) -> None:
-        """Add rows to those of `fit`."""
-        self.native.partial_fit(convert.as_passed(self._move(X, "cpu")), y, **params)
+        """Add rows to those of `fit`; what `to_sklearn` has returned does not change."""
+        native = deepcopy(self.native)
+        self.native = native.partial_fit(convert.as_passed(self._move(X, "cpu")), y, **params)
 
     def _learn(self, X: Rows, y: Target, params: Params) -> Any:
         if hasattr(self.native, "fit_transform"):
@@ -183,8 +185,9 @@ class WorkerNode(BlockNode):
     def fit_more(self, table: Data, source: NodeInput, y: Target) -> None:
         """Let scikit-learn's own transformer add rows to those of `fit`."""
         assert isinstance(self.worker, HostWorker)
+        params = self._weighted()
         rows = self._rows(self._one(table), source.read, sparse=source.sparse)
-        self._told(partial(self.worker.fit_more, **self._weighted()), rows, y)
+        self._told(partial(self.worker.fit_more, **params), rows, y)
 
     def _one(self, table: Data) -> Table:
         if not isinstance(table, Table):

@@ -65,8 +65,8 @@ class Twin(ABC, Generic[S]):
     """Whether `statistics` takes what `aligned` makes of the target of all rows."""
     slower: ClassVar[Mapping[str, range]] = {}
     """Of rows of numbers in the host's memory, whose columns ("F") or rows ("C") are contiguous:
-    how many values scikit-learn's own step transforms, and learns from, in less time, as measured
-    on two cores with 5 and 20 columns of 1,000 to 300,000 rows."""
+    how many values of the table scikit-learn's own step transforms, and learns from, in less time.
+    Measured on two cores, with 5 and 20 columns of 1,000 to 300,000 rows."""
     exact: ClassVar[bool] = False
     """Whether `apply` makes scikit-learn's numbers to the last bit, of a fitted one of its own."""
     selects: ClassVar[bool] = False

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from threadpoolctl import threadpool_limits
 from xgboost import XGBRegressor
 
@@ -22,6 +22,27 @@ class Counting(LogisticRegression):
     def fit(self, X: pd.DataFrame, y: np.ndarray) -> Counting:
         self.threads_ = [each.num_threads for each in scipy_blas().lib_controllers]
         return super().fit(X, y)
+
+
+class CountingRidge(Ridge):
+    """Remembers the same."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> CountingRidge:
+        self.threads_ = [each.num_threads for each in scipy_blas().lib_controllers]
+        return super().fit(X[:9], y[:9])
+
+
+@pytest.mark.parametrize(
+    ("solver", "size", "threads"),
+    [("auto", 2_000, 1), ("cholesky", 3, 1), ("svd", 3, 2), ("auto", 2_001, 2)],
+)
+def test_normal_equations_of_a_few_columns_or_rows_have_one_thread_of_scipy(
+    solver: str, size: int, threads: int
+) -> None:
+    model = HostModel(CountingRidge(solver=solver))
+    with threadpool_limits(2, "blas"):
+        model.fit(np.zeros((2_001, size), "float32"), np.zeros(2_001))
+        assert model.to_sklearn().threads_ == [threads] * len(scipy_blas())
 
 
 @pytest.mark.parametrize(("solver", "threads"), [("lbfgs", 1), ("newton-cg", 2)])

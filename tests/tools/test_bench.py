@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as replace_fields
 
 from pipeline.errors import PipelineError
 from tests.tools.bench_work import start
 from tools import docs
 from tools.bench import __main__ as command
-from tools.bench import prediction, programs, record, report
+from tools.bench import figure, prediction, programs, record, report
 from tools.bench.__main__ import CLAIMS
 from tools.bench.record import Cell, Results, Run, Variant
 from tools.bench.runner import Ask, Claim, Side, measure, take_turns
@@ -119,6 +121,7 @@ def test_the_record_is_written_and_its_tables_are_printed(
     assert found.source.command.startswith(".venv/bin/python -m tools.bench made --out out ")
     assert "| A | 3.0 |" in capsys.readouterr().out
     assert {path.name for path in tmp_path.iterdir()} == {"build", "out"}
+    assert not [*(tmp_path / "build/bench").iterdir()], "nothing was interrupted"
 
 
 def test_a_case_that_was_measured_is_not_measured_again(
@@ -128,19 +131,50 @@ def test_a_case_that_was_measured_is_not_measured_again(
     def process() -> float | None:
         return record.load(tmp_path / "out/results.json").cells[0].values["turn 1"]
 
+    kept = tmp_path / "build/bench/made.json"
+    monkeypatch.setattr(command, "_forget", lambda kept: None)  # as after an interruption
     assert call("--repeats", "3") == 0
-    first = process()
+    first, known = process(), kept.read_bytes()
     assert call("--repeats", "3") == 0
-    assert "--again measures them" in capsys.readouterr().err
+    assert "--again measures them again" in capsys.readouterr().err
     assert process() == first
     assert call("--repeats", "2") == 0
     assert process() != first
-    assert call("--repeats", "3", "--again") == 0
-    again = process()
-    assert again != first
-    monkeypatch.setattr(record, "code", lambda *folders: {"pipeline/new.py": "another"})
-    assert call("--repeats", "3") == 0
-    assert process() != again, "of other code"
+    for name, value in (
+        ("code", lambda *folders: {"pipeline/new.py": "another"}),
+        ("read_kept", 0),
+    ):
+        kept.write_bytes(known)
+        with monkeypatch.context() as changed:
+            if name == "code":
+                changed.setattr(record, name, value)
+            else:
+                changed.setenv("OMP_NUM_THREADS", "7")
+            assert call("--repeats", "3") == 0
+        assert process() != first, name
+    kept.write_bytes(known)
+    monkeypatch.undo()
+
+
+def test_all_claims_are_measured_and_then_nothing_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "CLAIMS", {n: claim_of("a", name=n) for n in ("one", "two")})
+    kept = tmp_path / "build/bench/one.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("no record")
+    monkeypatch.setattr(sys, "argv", ["bench", "all", "--again"])
+    assert command.main() == 0
+    made = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.json"))
+    assert made == [f"docs/results/{name}-cpu/results.json" for name in ("one", "two")]
+
+
+def test_a_case_that_failed_is_measured_again(tmp_path: Path) -> None:
+    claim, kept = claim_of(["a", "fails"]), tmp_path / "made.json"
+    found = measure(claim, Ask({"rows": (3,)}, 3), kept)
+    assert [cell.ok for cell in found.cells] == [True, False]
+    assert not kept.exists()
 
 
 def test_what_was_measured_before_an_interruption_is_kept(
@@ -292,9 +326,48 @@ def test_programs_are_counted_by_size(ours: dict[str, Any], summary: str, line: 
         seconds = {"fit": [taken / 2] * 5, "predict": [taken / 2] * 5}
         return cell(name, seconds, case="scale 1000", score=score, why=why)
 
-    text = programs.notes(results(side(programs.PLAIN), side(programs.OURS, **ours)))
-    assert f"| 1,000 | {summary} |" in text
-    assert line in text.splitlines()[-1]
+    made = results(side(programs.PLAIN), side(programs.OURS, **ours))
+    assert f"| 1,000 | {summary} |" in programs.notes(made)
+    assert line in programs.every(made).splitlines()[-1]
+
+
+def test_the_figure_has_a_dot_and_a_line_at_the_speed_of_a_program() -> None:
+    def side(name: str, case: str, taken: Sequence[float]) -> Cell:
+        return cell(name, {"fit": taken, "predict": [0.0] * 5}, case=case, score=1)
+
+    cells = [
+        side(name, f"scale {rows}", taken)
+        for rows, ours in ((1_000, [1.0, 1, 1, 1, 1]), (100_000, [4.0, 4, 4, 4, 2]))
+        for name, taken in ((programs.PLAIN, [4.0] * 5), (programs.OURS, ours))
+    ]
+    cases = [
+        record.Case(name=f"scale {rows}", title="scale", facts={"rows": rows})
+        for rows in (1_000, 100_000)
+    ]
+    drawn = figure.speeds(replace_fields(results(*cells), cases=cases))
+    assert all(f">{text}<" in drawn for text in ("scale", "1,000 rows", "100,000 rows", "4×"))
+    lines = [
+        [float(x) for x in re.findall(r"[ML] ([\d.]+)", path)]
+        for path in re.findall(r'<g id="LineCollection_\d">\s*<path d="([^"]*)"', drawn)
+    ]
+    found = (re.search(rf'<use [^>]*x="([\d.]+)"[^>]*{hue}', drawn) for hue in figure.COLOURS[:2])
+    dots = [float(dot[1]) for dot in found if dot]
+    assert lines[0] == pytest.approx([dots[0]] * 2, abs=0.01), "it took as long each time"
+    assert min(lines[1]) == pytest.approx(dots[1], abs=0.01)
+    # From as fast to twice as fast: half of the way to four times as fast.
+    assert max(lines[1]) - dots[1] == pytest.approx((dots[0] - dots[1]) / 2, rel=0.01)
+
+
+def test_plain_programs_with_one_blas_thread_stand_beside_ours() -> None:
+    taken = {programs.PLAIN: 0.004, programs.ONE: 0.002, programs.OURS: 0.001}
+    cells = [
+        cell(name, {"fit": [each] * 5, "predict": [0.0] * 5}, case="pca 1000", score=1)
+        for name, each in taken.items()
+    ]
+    shown = programs.thread_notes(results(*cells)).splitlines()[-1]
+    assert shown == "| pca | 4.0 | 2.0 | 1.0 | 2.00× faster (2.00–2.00) |"
+    del cells[1]
+    assert "| 4.0 | – | 1.0 | 4.0× faster" in programs.thread_notes(results(*cells))
 
 
 def test_scripts_that_are_slower_are_named() -> None:
@@ -309,7 +382,7 @@ def test_scripts_that_are_slower_are_named() -> None:
 def test_predictions_over_http_are_shown_where_they_were_measured() -> None:
     taken = {"http p50": 0.01, "http p99": 0.02, "process p50": 0.005, "process p99": 0.006}
     plain, served = (
-        prediction.notes(results(cell("loaded", {"predict": [1.0]}, **values)))
+        prediction.requests(results(cell("loaded", {"predict": [1.0]}, **values)))
         for values in ({}, taken)
     )
     line = "- one: 10.00 (p99: 20.00) ms over HTTP, 5.00 (p99: 6.00) ms in process"

@@ -21,9 +21,29 @@ CLAIMS: dict[str, Claim] = {
 }
 
 
+ALL = "all"
+
+
 def publish(given: argparse.Namespace) -> str:
-    """Measure a claim, write ``results.json`` in a folder, and return its tables."""
-    claim = CLAIMS[pick(given.claim, CLAIMS, "claim")]
+    """Measure a claim or all, write each ``results.json`` in a folder, and return the tables.
+
+    What was measured before an interruption is forgotten once all that was asked for is measured.
+    """
+    names = [*CLAIMS] if given.claim == ALL else [pick(given.claim, CLAIMS, "claim")]
+    kept = [Path("build/bench") / f"{name}.json" for name in names]
+    if given.again:
+        _forget(kept)
+    tables = [_publish(CLAIMS[name], given, each) for name, each in zip(names, kept, strict=True)]
+    _forget(kept)
+    return "\n\n".join(tables)
+
+
+def _forget(kept: list[Path]) -> None:
+    for each in kept:
+        each.unlink(missing_ok=True)
+
+
+def _publish(claim: Claim, given: argparse.Namespace, kept: Path) -> str:
     repeats = claim.repeats if given.repeats is None else given.repeats
     if repeats < 1:
         raise ConfigError("--repeats must be at least 1")
@@ -32,9 +52,6 @@ def publish(given: argparse.Namespace) -> str:
     data = given.data_home.resolve()
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".bench.") as home:
         ask = Ask(claim.settings, repeats, given.seed, Path(home), data, cases)
-        kept = Path("build/bench") / f"{claim.name}.json"
-        if given.again:
-            kept.unlink(missing_ok=True)
         found = measure(claim, ask, kept)
     out = given.out or Path("docs/results") / f"{claim.name}-cpu"
     out.mkdir(parents=True, exist_ok=True)
@@ -45,12 +62,14 @@ def publish(given: argparse.Namespace) -> str:
 def main() -> int:
     """Measure and publish; return the exit code."""
     parser = argparse.ArgumentParser(prog=".venv/bin/python -m tools.bench", description=__doc__)
-    parser.add_argument("claim", help=", ".join(CLAIMS))
+    parser.add_argument("claim", help=", ".join([ALL, *CLAIMS]))
     parser.add_argument("--repeats", type=int, help="timed runs of each variant")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="folder of the record")
     parser.add_argument("--data-home", type=Path, default=Path("data"), help="folder of the data")
-    parser.add_argument("--again", action="store_true", help="measure what is known, too")
+    parser.add_argument(
+        "--again", action="store_true", help="do not go on after what was interrupted"
+    )
     parser.add_argument("--cases", default="", help="with commas; all if not given")
     given = parser.parse_args()
     try:

@@ -107,7 +107,7 @@ def _over_http(model: Accelerated, row: pd.DataFrame, folder: Path) -> Values:
         server.wait()
 
 
-def notes(results: record.Results) -> str:
+def requests(results: record.Results) -> str:
     """Return what a row takes through MLflow's server; empty where that was not measured."""
     lines = []
     for cell in results.cells:
@@ -162,7 +162,6 @@ CLAIM = Claim(
         report.against("against scikit-learn", PREDICT, PLAIN),
         report.against("against the last step", PREDICT, BARE),
     ],
-    notes=notes,
     targets=[
         report.as_fast(PREDICT, LOADED, PLAIN, LEAST, [f"{name}, 1" for name in CASES]),
         report.as_fast(PREDICT, LOADED, BARE, 1 / MOST, [f"{XGBOOST}, 1"]),

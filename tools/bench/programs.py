@@ -41,6 +41,7 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, accel
 from pipeline.benchmark.judge.statistics import Ratio
+from pipeline.task.numerals import MISSING
 from tools.bench import record, report
 from tools.bench.record import Results, Run, Values, Variant
 from tools.bench.runner import Ask, Claim, Turn
@@ -243,17 +244,28 @@ def beside(results: Results, case: str, side: str) -> Beside | None:
 
 
 def notes(results: Results) -> str:
-    """Return how the targets are met at each size, and then every program."""
+    """Return how the targets are met at each size."""
+    sizes, _, found = _found(results)
+    median = f"median (target: {FASTER:.2f}× faster)"
+    head = ["rows", "programs", median, f"may be over {SLOWER}× slower", "different scores"]
+    lines = [[f"{rows:,}", *_summary([*filter(None, found[rows].values())])] for rows in sizes]
+    return report.table(head, lines, range(5))
+
+
+def every(results: Results) -> str:
+    """Return the table of all programs, with their speed at each size."""
+    sizes, titles, found = _found(results)
+    head = ["program", *(f"{rows:,} rows" for rows in sizes)]
+    lines = [[t, *(_line(found[rows][t]) for rows in sizes)] for t in titles]
+    return report.table(head, lines, range(1, len(head)))
+
+
+def _found(results: Results) -> tuple[list[int], list[str], dict[int, dict[str, Beside | None]]]:
+    """Return the sizes, the programs, and size -> program -> ours beside the plain one."""
     sizes = sorted({int(case.facts["rows"]) for case in results.cases})
     titles = list(dict.fromkeys(case.title for case in results.cases))
     found = {rows: {t: beside(results, f"{t} {rows}", OURS) for t in titles} for rows in sizes}
-    median = f"median (target: {FASTER:.2f}× faster)"
-    head = ["rows", "programs", median, f"may be over {SLOWER}× slower", "different scores"]
-    summary = [[f"{rows:,}", *_summary([*filter(None, found[rows].values())])] for rows in sizes]
-    every = ["program", *(f"{rows:,} rows" for rows in sizes)]
-    lines = [[t, *(_line(found[rows][t]) for rows in sizes)] for t in titles]
-    tables = report.table(head, summary, range(5)), report.table(every, lines, range(1, len(every)))
-    return "\n\n".join(tables)
+    return sizes, titles, found
 
 
 def _summary(found: list[Beside]) -> Iterator[str]:
@@ -321,7 +333,8 @@ def thread_notes(results: Results) -> str:
         taken = [cell.median("fit+predict") if cell else np.inf for cell in cells]
         faster = ONE if taken[1] < taken[0] else PLAIN
         pace = report.speed(results.ratio(case.name, "fit+predict", OURS, faster))
-        lines.append([case.title, *(f"{1000 * each:.1f}" for each in taken), pace])
+        shown = (f"{1000 * each:.1f}" if each < np.inf else MISSING for each in taken)
+        lines.append([case.title, *shown, pace])
     return report.table([*head, "ours beside the faster plain one"], lines, range(1, 5))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as OutOfTime
@@ -157,8 +158,8 @@ def measure(claim: Claim, ask: Ask, kept: Path | None = None) -> Results:
     claim : Claim
     ask : Ask
     kept : Path, optional
-        Where each case is written when it was measured. Those that are there already, of the same
-        code, packages and machine, are not measured again.
+        Where each case is written once all its runs succeeded. Those that are there already, of
+        the same code, packages, data and machine, are not measured again.
 
     Raises
     ------
@@ -167,20 +168,25 @@ def measure(claim: Claim, ask: Ask, kept: Path | None = None) -> Results:
     """
     load = environment.load_average()
     here, code = hardware.describe(), record.code("pipeline", "datasets", "tasks", "tools/bench")
-    of = record.hashed(code, environment.packages(), here.cpu, here.cores, sys.version)
+    said = {name: os.environ.get(name) for name in environment.SETTINGS}
+    packages = environment.packages()
+    of = record.hashed(code, packages, here.cpu, here.cores, sys.version, said, str(ask.data))
     done = record.read_kept(kept, of) if kept else {}
     if done:
-        say(f"[bench] cases in {kept} are not measured again; --again measures them")
+        say(f"[bench] goes on after the cases in {kept}; --again measures them again")
     cases: list[Case] = []
     parts: list[Measured] = []
     for case in claim.cases(ask):
         asked = record.hashed(case, claim.variants, ask.settings, ask.repeats, ask.seed)
         if asked not in done:
-            done[asked] = _measured(claim, ask, case, load)
-            if kept:
+            part = _measured(claim, ask, case, load)
+            if kept and all(cell.ok for cell in part.cells):
+                done[asked] = part
                 record.write_kept(kept, of, done)
+        else:
+            part = done[asked]
         cases.append(case)
-        parts.append(done[asked])
+        parts.append(part)
     cells = [cell for part in parts for cell in part.cells]
     if not any(cell.ok for cell in cells):
         raise PipelineError("no run succeeded: " + "; ".join(cell.why for cell in cells))
@@ -217,7 +223,10 @@ def _measured(claim: Claim, ask: Ask, case: Case, load: float) -> Measured:
         order = take_turns(claim, ask, sides)
     cells = [side.cell(case.name, warms_up=claim.warms_up) for side in sides]
     say(f"[bench] {case.name}: {', '.join(map(_summary, cells))}")
-    threads = {name: many for side in sides for name, many in side.threads.items()}
+    threads = dict(sides[0].threads)
+    for side in sides[1:]:
+        others = {name: n for name, n in side.threads.items() if threads.get(name, n) != n}
+        threads = side.threads | threads | {f"{k}: {side.variant}": n for k, n in others.items()}
     return Measured(cells=cells, order=order, threads=threads, load=load)
 
 
