@@ -29,7 +29,7 @@ from pipeline.typing import Estimator
 
 TEXTS = 13_000
 LEAST_SQUARES = 34_000_000
-NEVER = inf  # Small batches; coordinate descent, which took minutes for 5,000 columns on a GPU.
+NEVER = inf  # Small batches; coordinate descent, over 100 s for 5,000 columns on a GPU.
 QUASI_NEWTON = 30_000_000
 NAIVE_BAYES = 49_000_000
 NEIGHBORS = 2_100_000

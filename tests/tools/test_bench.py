@@ -164,6 +164,8 @@ def test_all_claims_are_measured_and_then_nothing_is_kept(
     kept = tmp_path / "build/bench/one.json"
     kept.parent.mkdir(parents=True)
     kept.write_text("no record")
+    monkeypatch.setattr(sys, "argv", ["bench", "all", "--out", "one"])
+    assert command.main() == 2
     monkeypatch.setattr(sys, "argv", ["bench", "all", "--again"])
     assert command.main() == 0
     made = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.json"))

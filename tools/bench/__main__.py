@@ -30,6 +30,8 @@ def publish(given: argparse.Namespace) -> str:
     What was measured before an interruption is forgotten once all that was asked for is measured.
     """
     names = [*CLAIMS] if given.claim == ALL else [pick(given.claim, CLAIMS, "claim")]
+    if given.out and len(names) > 1:
+        raise ConfigError("--out is the folder of one record; name a claim in place of all")
     kept = [Path("build/bench") / f"{name}.json" for name in names]
     if given.again:
         _forget(kept)
