@@ -10,12 +10,12 @@ from __future__ import annotations
 import csv
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,10 +42,14 @@ _EXACT = 2**53
 _EMPTY = "Empty CSV file"
 """What Arrow says where no row is."""
 _END = "(end of the file)"
+_FEW = 100
+"""Cells that are tried first."""
 _HEAD = 1000
 """Lines that the names of the columns take less than."""
 _BLOCK = 1 << 24
 """Bytes that are cut at once; no cell may be longer."""
+_SAMPLE = 1 << 17
+"""Bytes of the rows that are looked at first."""
 
 
 def without(cells: Cells, marks: Sequence[str]) -> Cells:
@@ -82,14 +86,18 @@ def infer(cells: Cells) -> Cells:
         return pa.nulls(len(cells))
     for read in (_numbers, _booleans, _dates):
         with suppress(pa.ArrowInvalid):
+            read(cells[:_FEW])  # Arrow is slow where many cells do not fit.
             return read(cells)
     return cells
 
 
 def _numbers(cells: Cells) -> Cells:
     """Return integers or floats; of integers beyond 64 bits, which float64 merges, the texts."""
+    if _are_whole(cells[:_FEW]):
+        with suppress(pa.ArrowInvalid):
+            return _integers(cells)
     digits, floats = _parse(cells)
-    if not pc.all(pc.match_substring_regex(digits, r"^[+-]?\d+$")).as_py():
+    if not _are_whole(digits):
         return floats
     for kind in (pa.int64(), pa.uint64()):
         with suppress(pa.ArrowInvalid):
@@ -97,13 +105,37 @@ def _numbers(cells: Cells) -> Cells:
     return cells
 
 
+def _are_whole(digits: Cells) -> bool:
+    """Whether numbers are written as integers; missing ones are not looked at."""
+    return pc.all(pc.match_substring_regex(digits, r"^[+-]?\d+$")).as_py() is not False
+
+
+def _integers(cells: Cells) -> Cells:
+    """Return integers without blanks or a plus sign, which are the usual ones."""
+    values = cells.cast(pa.int64())
+    for start in ("0x", "0X"):  # Arrow reads hexadecimal numbers too.
+        if pc.any(pc.starts_with(cells, start)).as_py():
+            raise pa.ArrowInvalid("a hexadecimal number is text")
+    return values
+
+
 def _parse(cells: Cells) -> tuple[Cells, Cells]:
     """Return numbers without blanks around, as texts and as the nearest float64."""
     digits = pc.ascii_trim_whitespace(cells)
     floats = digits.cast(pa.float64())
-    if pc.any(pc.is_nan(floats)).as_py():
+    if _any_nan(floats):
         raise pa.ArrowInvalid("a missing-value marker with blanks around it is text")
     return digits, floats
+
+
+def _any_nan(floats: Cells) -> bool:
+    return bool(pc.any(pc.is_nan(floats)).as_py())
+
+
+def _are_plain(floats: Cells) -> bool:
+    """Whether all are numbers that are no integers beyond 64 bits."""
+    ends = pc.min_max(floats).as_py().values()
+    return not _any_nan(floats) and all(abs(end or 0) < 2**63 for end in ends)
 
 
 def _booleans(cells: Cells) -> Cells:
@@ -245,21 +277,52 @@ class CsvSource(Source):
                 "close or remove it"
             )
 
+    def values(self, columns: Sequence[str]) -> pa.Table:
+        """Return columns of all rows as what all their cells stand for together, see `infer`."""
+        with reading(self.path), suppress(pa.ArrowInvalid):
+            return self._typed(columns)
+        cells = self.table(columns)
+        return pa.table({name: infer(cells[name]) for name in columns})
+
+    def _typed(self, columns: Sequence[str]) -> pa.Table:
+        """Return `values`, with Arrow's own floats where the first rows show them: it is faster."""
+        with pyarrow.csv.open_csv(self.text.open(), *self._options(columns, _SAMPLE, {})) as reader:
+            floats = {each.name: each.type for each in reader.schema if each.type == pa.float64()}
+        types = dict.fromkeys(columns, pa.string()) | floats
+        read = pyarrow.csv.read_csv(self.text.open(), *self._options(columns, _BLOCK, types))
+        if not all(map(_are_plain, read.select(list(floats)))):
+            raise pa.ArrowInvalid("there may be integers beyond 64 bits, or markers with blanks")
+        return pa.table({n: read[n] if n in floats else infer(read[n]) for n in columns})
+
+    def _options(
+        self, columns: Sequence[str], block: int, types: Mapping[str, pa.DataType] | pa.Schema
+    ) -> tuple[Any, ...]:
+        """Return how Arrow reads columns, in blocks of bytes; types not given are inferred."""
+        return (
+            pyarrow.csv.ReadOptions(
+                column_names=self.names, skip_rows=self.lines, block_size=block
+            ),
+            pyarrow.csv.ParseOptions(
+                delimiter=self.delimiter, newlines_in_values=self.text.quotes > 0
+            ),
+            pyarrow.csv.ConvertOptions(
+                column_types=types,
+                include_columns=columns,
+                null_values=MISSING,
+                strings_can_be_null=not self.raw,
+            ),
+        )
+
     def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
         """Yield the cells of columns as text, in batches of bounded bytes."""
-        options = (
-            pyarrow.csv.ReadOptions(
-                column_names=self.names, skip_rows=self.lines, block_size=_BLOCK
-            ),
-            pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
-            pyarrow.csv.ConvertOptions(column_types=self.schema, include_columns=columns),
-        )
         with reading(self.path):
             try:
+                options = self._options(columns, _BLOCK, self.schema)
                 with pyarrow.csv.open_csv(self.text.open(), *options) as reader:
                     for read in reader:
                         cells = {name: read[name] for name in read.schema.names}
-                        cells |= {n: without(cells[n], MISSING) for n in cells.keys() - {*self.raw}}
+                        marked = cells.keys() - {*self.raw} if self.raw else ()
+                        cells |= {name: without(cells[name], MISSING) for name in marked}
                         yield pa.record_batch(cells)
             except pa.ArrowInvalid as error:
                 if str(error) == _EMPTY:

@@ -84,8 +84,12 @@ def read_values(
     sources = open_sources(path, format)
     names = sources[0].names if columns is None else list(dict.fromkeys(columns))
     check_columns(path, sources[0].names, names)
+    free = free_columns(sources[0], names, format)
+    if free == names:
+        tables = [source.values(names) for source in sources if isinstance(source, CsvSource)]
+        if all(table.schema == tables[0].schema for table in tables):
+            return pa.concat_tables(tables)
     table = format_table(read_cells_of(sources, names), format, f"{path}: ")
-    free = {*free_columns(sources[0], names, format)}
     return pa.table({n: csv.infer(table[n]) if n in free else table[n] for n in names})
 
 

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import pipeline
 from pipeline.errors import DataError
@@ -40,6 +43,7 @@ FILES = {
     "integers with gaps": "a,n\nx,1\ny,\nz,3\n",
     "leading zeros": "a,n\n007,01\n01,02\nA1,03\n",
     "beyond 64 bits": "a,n\nA,18446744073709551615\nB,9223372036854775808\n",
+    "hexadecimal": "a,n\n0x1F,1\n2,0X2\n",
     "a mark of UTF-8": "\ufeffa,n\nNA,1\nx,2\n",
     "empty lines": "a,n\n\nNA,1\n\nx,2\n",
     "a column without a name": ",a,n\n1,NA,1\n2,x,2\n",
@@ -52,6 +56,8 @@ UNEVEN = {
     "nothing at first": "a,n\n" + ",\n" * 60 + "1.5,x\n" * 3,
     "truth and then a number": "a,n\n" + "True,1\nFalse,2\n" * 30 + "1,3\n" * 3,
     "unsigned beside a negative one": "a,n\n" + "-1,1\n" * 60 + "18446744073709551615,3\n" * 3,
+    "hexadecimal at the end": "a,n\n" + "1,2\n" * 120 + "0x1F,-0x2\n" * 3,
+    "a mark between blanks at the end": "a,n\n" + "0.5,1.5\n" * 60 + " nan,NaN \n" * 3,
     "a long cell": "a,n\n" + "x,1\n" * 60 + f'"{"y" * 200_000}\n",2\n' * 2,
 }
 """Files of which a part by itself looks like something else."""
@@ -198,3 +204,29 @@ def test_a_cell_that_the_model_cannot_read_is_named(
     says = says.replace("row 1", "row 9")
     with pytest.raises(DataError, match=rf"rows\.csv: column 'a' holds {says}"):
         list(TableStream(path, open_sources(path), ["a"], {"a": kind}).tables(4))
+
+
+NUMBERS_AND_NEARLY = (
+    "1", "-7", "007", "1.5", "1e5", " 2", "3 ", "+4", "0x1F", "-0X2", "inf", "-inf", "nan", " nan",
+    "NaN ", "", "NA", "1.", "-0", "9223372036854775808", "18446744073709551615", "1" * 20,
+    "1" * 20 + ".5", "True", "2024-01-31", "2024-01-31T10:00Z", "x", "1,5", '"1"', '"1.5"', '"NA"',
+)  # fmt: skip
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    first=st.lists(st.sampled_from(["1", "-7", "1.5", "", "NA", "1" * 20]), min_size=1, max_size=3),
+    odd=st.lists(st.sampled_from(NUMBERS_AND_NEARLY), max_size=3),
+)
+def test_the_first_rows_change_no_value(
+    first: list[str], odd: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Types that are seen in them only make it faster."""
+    monkeypatch.setattr(csv, "_SAMPLE", 200)
+    path = column(tmp_path, first * 5)
+    with path.open("a", encoding="utf-8", newline="") as file:
+        file.writelines(f"{cell};1\n" for cell in odd)
+    (source,) = open_sources(path)
+    cells = source.table(["a", "n"])
+    wanted = pa.table({name: csv.infer(cells[name]) for name in cells.column_names})
+    assert source.values(["a", "n"]).equals(wanted)

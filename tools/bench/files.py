@@ -1,0 +1,206 @@
+"""Files to predictions: ours, and what people use in its place.
+
+A variant reads the rows to learn from, fits, reads the rows to predict, and predicts. All have the
+same pipeline, except skrub, which prepares the columns in its own way.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+from sklearn.base import clone
+from sklearn.metrics import r2_score, roc_auc_score
+
+import pipeline
+from pipeline.benchmark.judge.statistics import Ratio
+from pipeline.task.numerals import MISSING, seconds
+from tools.bench import record, report
+from tools.bench.record import Cell, Results, Run, Values, Variant
+from tools.bench.runner import Ask, Claim, Turn
+
+WORDS = {"csv": "CSV", "parquet": "Parquet"}
+WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
+    "csv": pyarrow.csv.write_csv,
+    "parquet": pq.write_table,
+}
+TASKS = {
+    "flights-logistic": ("flights", "logistic"),
+    "flights-forest": ("flights", "forest"),
+    "delays-ridge": ("flights_delay", "linear"),
+}
+"""Program -> a task, and which of its pipelines."""
+GENERATED = ("onehot5000-xgboost", "tfidf-logistic")
+"""Of `programs`, on its generated rows."""
+NAMES = (*TASKS, *GENERATED)
+PANDAS, POLARS, INTEL, SKRUB, OURS = "pandas", "polars", "intelex", "skrub", "ours"
+TITLES = {
+    PANDAS: "pandas, scikit-learn",
+    POLARS: "Polars, scikit-learn",
+    INTEL: "pandas, scikit-learn-intelex",
+    SKRUB: "pandas, skrub's tabular_pipeline",
+    OURS: "ours",
+}
+HELD_OUT = 0.2
+LEAST = 1.5
+"""Target: how many times as fast as the fastest of the others with as good a score."""
+SAME_SCORE = 0.005
+"""A score, of AUC or R², that is lower by more than this is not as good."""
+
+
+def program(name: str, seed: int) -> tuple[Any, list[str], str]:
+    """Return a pipeline, the columns that it is given, and its target."""
+    if name in TASKS:
+        task, which = TASKS[name]
+        found = import_module(f"tasks.{task}").TASK
+        return found.pipelines[which](seed), list(found.features), found.target
+    estimator, columns, target = import_module("tools.bench.programs").PROGRAMS[name]
+    return estimator, columns, target
+
+
+def start(ask: Ask, case: record.Case, variant: str) -> Turn:
+    """Import what a variant needs. A turn goes from the files to predictions, of both formats."""
+    if variant == INTEL:  # before the classes are imported, which it replaces
+        import_module("sklearnex").patch_sklearn(verbose=False)
+    estimator, columns, target = program(case.title, ask.seed)
+    reader = import_module(POLARS if variant == POLARS else PANDAS)
+
+    def make() -> Any:
+        if variant == SKRUB:
+            return import_module(SKRUB).tabular_pipeline(clone(estimator[-1]))
+        same = clone(estimator)
+        return pipeline.Accelerated(same, device="cpu") if variant == OURS else same
+
+    def read(path: Path) -> tuple[Any, Any]:
+        if variant == OURS:
+            return pipeline.read(path, columns, target)
+        frame = getattr(reader, f"read_{path.suffix[1:]}")(path)
+        return frame[columns], frame[target].to_numpy()
+
+    def turn() -> tuple[Run, Values]:
+        taken: dict[str, float] = {}
+        values: Values = {}
+        for kind in WRITERS:
+            learnt, new = (ask.home / f"{case.name} {part}.{kind}" for part in ("learn", "new"))
+            model = make()
+            gc.collect()
+            begun = time.perf_counter()
+            X, y = read(learnt)
+            middle = time.perf_counter()
+            model.fit(X, y)
+            fitted = time.perf_counter()
+            X, y = read(new)
+            last = time.perf_counter()
+            scores = hasattr(model, "predict_proba")
+            found = model.predict_proba(X)[:, 1] if scores else model.predict(X)
+            ended = time.perf_counter()
+            taken |= {
+                f"{kind} read": middle - begun + last - fitted,
+                f"{kind} fit": fitted - middle,
+                f"{kind} predict": ended - last,
+            }
+            values[kind] = float((roc_auc_score if scores else r2_score)(y, found))
+        return Run(seconds=taken), values
+
+    return turn
+
+
+def _cases(ask: Ask) -> Iterator[record.Case]:
+    """Write the files of each program and size, with texts as texts."""
+    programs = import_module("tools.bench.programs")
+    for name, rows in product(filter(ask.wants, NAMES), sorted(ask.settings["rows"])):
+        _, columns, target = program(name, ask.seed)
+        path = ask.home / "all.parquet"
+        if name in TASKS:
+            path = import_module(f"datasets.{TASKS[name][0]}").prepare(ask.data)
+        else:
+            programs.write(path, rows, ask.seed)
+        table = pq.read_table(path, columns=[*columns, target])
+        table = table.take(np.random.default_rng(ask.seed).permutation(len(table))[:rows])
+        kinds = ((f.name, getattr(f.type, "value_type", f.type)) for f in table.schema)
+        table = table.cast(pa.schema(list(kinds)))
+        case = record.Case(name=f"{name} {rows}", title=name, facts={"rows": len(table)})
+        cut = round(len(table) * (1 - HELD_OUT))
+        for part, some in (("learn", table[:cut]), ("new", table[cut:])):
+            for kind, write in WRITERS.items():
+                write(some, ask.home / f"{case.name} {part}.{kind}")
+        yield case
+
+
+def total(kind: str) -> str:
+    """Return the phase of all that a format takes."""
+    return "+".join(f"{kind} {part}" for part in ("read", "fit", "predict"))
+
+
+def fastest(results: Results, case: str, kind: str) -> Cell | None:
+    """Return the fastest of the others whose score is as good as ours; None if there is none."""
+    ours = results.cell(case, OURS)
+    least = -np.inf if ours is None else (ours.values[kind] or 0.0) - SAME_SCORE
+    others = (results.cell(case, each.name) for each in results.variants if each.name != OURS)
+    good = [cell for cell in others if cell and (cell.values[kind] or 0.0) >= least]
+    return min(good, key=lambda cell: cell.median(total(kind)), default=None)
+
+
+def beside(results: Results, case: str, kind: str) -> tuple[Ratio, str] | None:
+    """Return our time over that of the fastest other, and its name."""
+    other = fastest(results, case, kind)
+    found = results.ratio(case, total(kind), OURS, other.variant) if other else None
+    return (found, other.variant) if other and found else None
+
+
+def notes(results: Results) -> str:
+    """Return how the target is met, for each format and size."""
+    sizes, lines = sorted({int(case.facts["rows"]) for case in results.cases}), []
+    for rows, kind in product(sizes, WRITERS):
+        cases = [case.name for case in results.cases if case.facts["rows"] == rows]
+        found = [each for case in cases if (each := beside(results, case, kind))]
+        if found:
+            speeds = [1 / ratio.value for ratio, _ in found]
+            middle = report.speed(Ratio(1 / float(np.median(speeds)), None, 1))
+            met = sum(speed >= LEAST for speed in speeds)
+            slower = sum(speed < 1 for speed in speeds)
+            lines.append([f"{rows:,}", WORDS[kind], middle, f"{met} of {len(found)}", str(slower)])
+    head = ["rows", "file", "median, against the fastest other", f"≥ {LEAST}× faster", "slower"]
+    return report.table(head, lines, (0, 3, 4))
+
+
+def every(results: Results) -> str:
+    """Return the seconds and the score of all variants, for each case and format."""
+    head = ["program", "rows", "file", *(f"{each.title}, s" for each in results.variants)]
+    lines = []
+    for case, kind in product(results.cases, WRITERS):
+        cells = [results.cell(case.name, each.name) for each in results.variants]
+        shown = [_taken(cell, kind) for cell in cells]
+        found = beside(results, case.name, kind)
+        pace = f"{report.speed(found[0])}, {found[1]}" if found else MISSING
+        lines.append([case.title, f"{case.facts['rows']:,}", WORDS[kind], *shown, pace])
+    return report.table([*head, "ours against the fastest other"], lines, range(3, len(head)))
+
+
+def _taken(cell: Cell | None, kind: str) -> str:
+    if cell is None:
+        return MISSING
+    parts = f"{seconds(cell.median(total(kind)))}, {seconds(cell.median(f'{kind} read'))} to read"
+    return f"{parts}; {cell.values[kind]:.3f}"
+
+
+CLAIM = Claim(
+    name="files",
+    settings={"rows": (3_000, 30_000, 300_000), "budget": (20,)},
+    repeats=5,
+    cases=_cases,
+    start=start,
+    names=NAMES,
+    variants=[Variant(name=name, title=title) for name, title in TITLES.items()],
+    clock="read, fit, read the rows to predict and predict; a first run of at most {budget} s",
+    notes=notes,
+)
