@@ -25,7 +25,7 @@ from pipeline.files.notations import CLOCKS, DAYS, NUMBERS
 from pipeline.task import task
 from pipeline.twins import TWINS
 from pipeline.twins.twin import ANY, Twin
-from tools.bench import figure, prediction, programs, record
+from tools.bench import figure, files, prediction, programs, record
 from tools.bench.__main__ import CLAIMS
 from tools.bench.report import speed as pace
 from tools.bench.report import table, where
@@ -210,6 +210,9 @@ def details() -> Iterator[tuple[Path, str]]:
     yield folder / "programs-cpu/speeds.svg", figure.speeds(found)
     text = f"# Everyday programs\n\n{programs.every(found)}\n\n{where(found)}\n"
     yield folder / "programs-cpu/programs.md", text
+    found = record.load(folder / "files-cpu/results.json")
+    text = f"# From files to predictions\n\n{files.every(found)}\n\n{where(found)}\n"
+    yield folder / "files-cpu/files.md", text
     found = record.load(folder / "prediction-cpu/results.json")
     text = f"# Predictions over HTTP\n\n{prediction.requests(found)}\n\n{where(found)}\n"
     yield folder / "prediction-cpu/requests.md", text

@@ -408,3 +408,44 @@ def test_every_record_that_is_kept_is_that_of_its_claim(name: str) -> None:
     assert {each.name for each in kept.variants} >= {each.name for each in claim.variants}
     named = [{each.name, each.title, each.name.partition(", ")[0]} for each in kept.cases]
     assert all(each & {*claim.names} for each in named)
+
+
+def files_cell(variant: str, seconds: float, score: float) -> Cell:
+    """Return the cell of a variant that takes so long from a file of either format."""
+    phases = ("read", "fit", "predict")
+    taken = {f"{kind} {phase}": [seconds / 4] * 5 for kind in files.FORMATS for phase in phases}
+    taken |= {f"{kind} read": [seconds / 2] * 5 for kind in files.FORMATS}
+    taken |= {f"{kind} estimator": [seconds / 5] * 5 for kind in files.FORMATS}
+    made = cell(variant, taken, case="pca 1000", csv=score, parquet=score)
+    peaks = {files.PEAK: round(seconds * 1e8)}
+    return replace_fields(made, runs=[replace_fields(run, bytes=peaks) for run in made.runs])
+
+
+@pytest.mark.parametrize(
+    ("others", "said", "row"),
+    [
+        ([("a", 3.0, 0.8), ("b", 2.0, 0.8)], "2.00× faster", "2.00× faster (2.00–2.00); b"),
+        ([("a", 3.0, 0.8), ("b", 2.0, 0.79)], "3.0× faster", "3.0× faster (3.0–3.0); a"),
+        ([("a", 0.5, 0.9)], "2.00× slower", "2.00× slower (2.00–2.00); a"),
+    ],
+)
+def test_ours_is_held_against_the_fastest_of_those_that_predict_as_well(
+    others: list[tuple[str, float, float]], said: str, row: str
+) -> None:
+    made = results(*(files_cell(*each) for each in [*others, (files.OURS, 1.0, 0.8)]))
+    met, slower = ("0 of 1", 1) if "slower" in said else ("1 of 1", 0)
+    assert f"| 1,000 | CSV | {said} | {met} | {slower} |" in files.notes(made)
+    lines = files.every(made).splitlines()
+    assert any(line.endswith(f"| 1.000 (0.500) | {row} | 20% |") for line in lines)
+    assert any(line.endswith("| 0.800 |") for line in lines)
+    assert lines[-1].startswith("| pca | 1,000 | ")
+    assert lines[-1].endswith(" | 100 |")
+    assert f"1,000 rows: {1 / others[0][1]:.2f} to {1 / others[0][1]:.2f} " in files.notes(made)
+
+
+def test_a_variant_that_failed_is_not_the_fastest() -> None:
+    broken = cell("a", {}, case="pca 1000", why="no module")
+    made = results(broken, files_cell(files.OURS, 1.0, 0.8))
+    assert files.notes(made).count("|\n") == 2, "there is none to compare with"
+    assert "at 1,000 rows: – (target: ≤ 1.1)" in files.notes(made)
+    assert "| – | 1.000 (0.500) | – | 20% |" in files.every(made)

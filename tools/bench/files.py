@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -16,23 +16,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 from sklearn.base import clone
 from sklearn.metrics import r2_score, roc_auc_score
 
 import pipeline
 from pipeline.benchmark.judge.statistics import Ratio
+from pipeline.benchmark.run.worker import peak_rss
 from pipeline.task.numerals import MISSING, seconds
 from tools.bench import record, report
 from tools.bench.record import Cell, Results, Run, Values, Variant
 from tools.bench.runner import Ask, Claim, Turn
 
-WORDS = {"csv": "CSV", "parquet": "Parquet"}
-WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
-    "csv": pyarrow.csv.write_csv,
-    "parquet": pq.write_table,
-}
+FORMATS = {"csv": "CSV", "parquet": "Parquet"}
 TASKS = {
     "flights-logistic": ("flights", "logistic"),
     "flights-forest": ("flights", "forest"),
@@ -51,8 +47,11 @@ TITLES = {
     OURS: "ours",
 }
 HELD_OUT = 0.2
+PEAK = "peak"
 LEAST = 1.5
 """Target: how many times as fast as the fastest of the others with as good a score."""
+MEMORY = 1.1
+"""Target: peak memory over that of pandas and scikit-learn."""
 SAME_SCORE = 0.005
 """A score, of AUC or R², that is lower by more than this is not as good."""
 
@@ -89,7 +88,7 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     def turn() -> tuple[Run, Values]:
         taken: dict[str, float] = {}
         values: Values = {}
-        for kind in WRITERS:
+        for kind in FORMATS:
             learnt, new = (ask.home / f"{case.name} {part}.{kind}" for part in ("learn", "new"))
             model = make()
             gc.collect()
@@ -108,8 +107,10 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
                 f"{kind} fit": fitted - middle,
                 f"{kind} predict": ended - last,
             }
+            if variant == OURS:
+                taken[f"{kind} estimator"] = model.execution_log_.seconds("fit")
             values[kind] = float((roc_auc_score if scores else r2_score)(y, found))
-        return Run(seconds=taken), values
+        return Run(seconds=taken, bytes={PEAK: peak_rss()}), values
 
     return turn
 
@@ -131,8 +132,9 @@ def _cases(ask: Ask) -> Iterator[record.Case]:
         case = record.Case(name=f"{name} {rows}", title=name, facts={"rows": len(table)})
         cut = round(len(table) * (1 - HELD_OUT))
         for part, some in (("learn", table[:cut]), ("new", table[cut:])):
-            for kind, write in WRITERS.items():
-                write(some, ask.home / f"{case.name} {part}.{kind}")
+            path = ask.home / f"{case.name} {part}"
+            pq.write_table(some, f"{path}.parquet")
+            some.to_pandas().to_csv(f"{path}.csv", index=False)
         yield case
 
 
@@ -158,39 +160,67 @@ def beside(results: Results, case: str, kind: str) -> tuple[Ratio, str] | None:
 
 
 def notes(results: Results) -> str:
-    """Return how the target is met, for each format and size."""
+    """Return how the target is met, for each size and format."""
     sizes, lines = sorted({int(case.facts["rows"]) for case in results.cases}), []
-    for rows, kind in product(sizes, WRITERS):
+    for rows, kind in product(sizes, FORMATS):
         cases = [case.name for case in results.cases if case.facts["rows"] == rows]
-        found = [each for case in cases if (each := beside(results, case, kind))]
-        if found:
-            speeds = [1 / ratio.value for ratio, _ in found]
-            middle = report.speed(Ratio(1 / float(np.median(speeds)), None, 1))
-            met = sum(speed >= LEAST for speed in speeds)
-            slower = sum(speed < 1 for speed in speeds)
-            lines.append([f"{rows:,}", WORDS[kind], middle, f"{met} of {len(found)}", str(slower)])
-    head = ["rows", "file", "median, against the fastest other", f"≥ {LEAST}× faster", "slower"]
-    return report.table(head, lines, (0, 3, 4))
+        ratios = [each[0].value for case in cases if (each := beside(results, case, kind))]
+        if ratios:
+            middle = report.speed(Ratio(float(np.median(ratios)), None, 1))
+            met = f"{sum(1 / ratio >= LEAST for ratio in ratios)} of {len(ratios)}"
+            slower = str(sum(ratio > 1 for ratio in ratios))
+            lines.append([f"{rows:,}", FORMATS[kind], middle, met, slower])
+    head = ["rows", "file", "median", f"at least {LEAST}× faster", "slower"]
+    peaks = (
+        _peaks(results, case.name) for case in results.cases if case.facts["rows"] == sizes[-1]
+    )
+    ratios = [ours / plain for plain, *_, ours in peaks if plain and ours]
+    memory = f"{min(ratios):.2f} to {max(ratios):.2f}" if ratios else MISSING
+    about = f"Peak memory of ours over that of pandas and scikit-learn, at {sizes[-1]:,} rows"
+    return f"{report.table(head, lines, (0, 3, 4))}\n\n{about}: {memory} (target: ≤ {MEMORY})."
 
 
 def every(results: Results) -> str:
-    """Return the seconds and the score of all variants, for each case and format."""
-    head = ["program", "rows", "file", *(f"{each.title}, s" for each in results.variants)]
-    lines = []
-    for case, kind in product(results.cases, WRITERS):
+    """Return the seconds of all variants, and their scores."""
+    names = [each.title for each in results.variants]
+    taken, scores, memory = [], [], []
+    for case, kind in product(results.cases, FORMATS):
+        of = [case.title, f"{case.facts['rows']:,}", FORMATS[kind]]
         cells = [results.cell(case.name, each.name) for each in results.variants]
-        shown = [_taken(cell, kind) for cell in cells]
         found = beside(results, case.name, kind)
-        pace = f"{report.speed(found[0])}, {found[1]}" if found else MISSING
-        lines.append([case.title, f"{case.facts['rows']:,}", WORDS[kind], *shown, pace])
-    return report.table([*head, "ours against the fastest other"], lines, range(3, len(head)))
+        pace = f"{report.speed(found[0])}; {found[1]}" if found else MISSING
+        taken.append([*of, *(_taken(cell, kind) for cell in cells), pace, _own(cells[-1], kind)])
+        shown = [cell and cell.values[kind] for cell in cells]
+        scores.append([*of, *(MISSING if each is None else f"{each:.3f}" for each in shown)])
+    head = ["program", "rows", "file", *names]
+    for case in results.cases:
+        peaks = (f"{each / 1e6:,.0f}" if each else MISSING for each in _peaks(results, case.name))
+        memory.append([case.title, f"{case.facts['rows']:,}", *peaks])
+    more = ["ours and the fastest other", "the estimator's own fit, of ours"]
+    return "\n\n".join([
+        "## Seconds, and those of reading", report.table([*head, *more], taken, range(3, 10)),
+        "## Scores: AUC, or R² of `delays-ridge`", report.table(head, scores, range(3, 8)),
+        "## Peak memory of the process, MB", report.table([*head[:2], *names], memory, range(2, 7)),
+    ])  # fmt: skip
+
+
+def _peaks(results: Results, case: str) -> list[int]:
+    """Return the peak memory of each variant, in bytes; 0 where it is not known."""
+    cells = (results.cell(case, each.name) for each in results.variants)
+    return [max((run.bytes[PEAK] for run in cell.runs), default=0) if cell else 0 for cell in cells]
 
 
 def _taken(cell: Cell | None, kind: str) -> str:
     if cell is None:
         return MISSING
-    parts = f"{seconds(cell.median(total(kind)))}, {seconds(cell.median(f'{kind} read'))} to read"
-    return f"{parts}; {cell.values[kind]:.3f}"
+    return f"{seconds(cell.median(total(kind)))} ({seconds(cell.median(f'{kind} read'))})"
+
+
+def _own(cell: Cell | None, kind: str) -> str:
+    """Return the share of the seconds that the estimator takes, which the engine cannot change."""
+    if cell is None:
+        return MISSING
+    return f"{cell.median(f'{kind} estimator') / cell.median(total(kind)):.0%}"
 
 
 CLAIM = Claim(
