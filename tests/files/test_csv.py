@@ -16,6 +16,7 @@ import pipeline
 from pipeline.errors import DataError
 from pipeline.files import csv, read
 from pipeline.files.opened import TableStream, open_sources
+from pipeline.files.table_format import TableFormat
 from pipeline.table.convert import from_arrow
 from pipeline.table.schema import Schema
 
@@ -230,3 +231,10 @@ def test_the_first_rows_change_no_value(
     cells = source.table(["a", "n"])
     wanted = pa.table({name: csv.infer(cells[name]) for name in cells.column_names})
     assert source.values(["a", "n"]).equals(wanted)
+
+
+def test_a_format_without_columns_says_what_is_missing(tmp_path: Path) -> None:
+    path = written(tmp_path, "a,n\n1.5,x\n?,y\n")
+    found = pipeline.read_table(path, TableFormat(missing=("?", "y")))
+    assert values(found["a"]) == [(False, 1.5), (False, None)]
+    assert values(found["n"]) == [(False, "x"), (False, None)]
