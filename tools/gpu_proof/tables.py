@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +113,3 @@ def _unmeasured(stage: str) -> str:
         f"Not measured on a GPU yet: run `make gpu-proof ARGS='--stages {stage}'`, then "
         "`.venv/bin/python -m tools.docs`."
     )
-
-
-PARTS: dict[str, Callable[[Path], str]] = {"reports": reports, "hand": hand, "sizes": sizes}
-"""Name -> what makes the part of the folder ``docs/results``."""
