@@ -123,31 +123,11 @@ class Curves:
         return Markup(_named(_drawn(self, name), self, name))  # noqa: S704
 
 
-def round_values(low: float, high: float, *, log: bool = False, most: int = 6) -> list[float]:
-    """Return a few round values from `low` to `high`; 1 and its powers of ten on a log axis.
-
-    Examples
-    --------
-    >>> round_values(0.0, 0.9), round_values(2_000, 300_000, log=True)
-    ([0.0, 0.2, 0.4, 0.6, 0.8], [2000.0, 5000.0, 10000.0, 20000.0, 50000.0, 100000.0, 200000.0])
-    """
-    from matplotlib.ticker import LogLocator, MaxNLocator
-
-    if not high > low:
-        return [low]
-    if log and high / low > 3:
-        leads = (1.0, 2.0, 5.0) if high / low < 500 else (1.0,)
-        found = LogLocator(subs=leads, numticks=10).tick_values(low, high)
-    else:
-        found = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
-    values = [float(f"{value:.6g}") for value in np.asarray(found)]
-    return [value for value in values if low - 1e-9 * abs(low) <= value <= high]
-
-
 def _drawn(curves: Curves, name: str) -> str:
     """Return what matplotlib draws; a name of its own keeps the ids of a page apart."""
     import matplotlib
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
@@ -161,9 +141,12 @@ def _drawn(curves: Curves, name: str) -> str:
             axes.set_xscale("log")
             axes.set_yscale("log")
         for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-            values = round_values(low, high, log=curves.log)
-            axis.set_ticks(values, [short(value) for value in values])
-            axis.set_ticks([], minor=True)
+            locator: Any = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10])
+            if curves.log and high / low > 3:
+                locator = LogLocator(subs=(1, 2, 5) if high / low < 500 else (1,), numticks=10)
+            axis.set_major_locator(locator)
+            axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+            axis.set_minor_locator(NullLocator())
         axes.grid(visible=True)
         axes.set_xlabel(curves.across)
         axes.set_ylabel(curves.down)
@@ -208,11 +191,6 @@ def _named(source: str, curves: Curves, name: str) -> str:
 def hue(results: Results, variant: str) -> int:
     """Return the number of a variant's accent colour: its place among the variants."""
     return [item.name for item in results.variants].index(variant) % HUES
-
-
-def each_pipeline(results: Results, draw: Callable[[Results, str], T | None]) -> list[T]:
-    """Return what is drawn of each pipeline, where there is anything."""
-    return [each for info in results.pipelines if (each := draw(results, info.name))]
 
 
 def each_variant(results: Results, find: Callable[[str], T | None]) -> dict[str, T]:

@@ -111,8 +111,8 @@ def _speed(results: Results) -> Iterator[Piece]:
 
 def _scaling(results: Results) -> Iterator[Piece]:
     about = "Both axes are logarithmic. A dot is a median; its bar is the range of the runs."
-    sizes = figures.each_pipeline(results, figures.size_figure)
-    yield from numbered("curves", sizes, "sizes", about=about)
+    sizes = (figures.size_figure(results, info.name) for info in results.pipelines)
+    yield from numbered("curves", filter(None, sizes), "sizes", about=about)
     lost = (p for p in results.points if p.status != "ok")
     every = [f"{p.variant} on {p.pipeline} failed at size {p.size:g}: {p.why}." for p in lost]
     yield Piece("items", every)
