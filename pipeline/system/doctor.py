@@ -110,7 +110,9 @@ def describe_blas(cores: int, environ: Mapping[str, str]) -> str:
             return f"{name}={environ[name]}"
     if cores == 1:
         return "1 thread"
-    if not all(any("openblas" in str(f) for f in _files(name)) for name in ("numpy", "scipy")):
+    packages = [name for name in ("numpy", "scipy") if version(name)]
+    own = [any("openblas" in str(f) for f in metadata.files(name) or ()) for name in packages]
+    if own != [True, True]:
         return f"up to {cores} threads"
     return (
         f"NumPy and SciPy have a library each, with {cores} threads that stay busy for a while "
@@ -118,19 +120,10 @@ def describe_blas(cores: int, environ: Mapping[str, str]) -> str:
     )
 
 
-def _files(package: str) -> Sequence[object]:
-    try:
-        return metadata.files(package) or ()
-    except metadata.PackageNotFoundError:
-        return ()
-
-
 def project_requirements() -> list[Requirement]:
     """Return what the installed project declares; nothing where it is not installed."""
-    try:
-        return [Requirement(text) for text in metadata.requires(DISTRIBUTION) or ()]
-    except metadata.PackageNotFoundError:
-        return []
+    declared = metadata.requires(DISTRIBUTION) if version(DISTRIBUTION) else ()
+    return [Requirement(text) for text in declared or ()]
 
 
 def installed_extra(versions: Mapping[str, str]) -> str:

@@ -115,7 +115,7 @@ OWN = {"numpy": ["numpy.libs/libscipy_openblas64_.so"], "scipy": ["scipy.libs/li
 def test_libraries_of_linear_algebra_that_wait_for_each_other_are_told(
     files, cores, environ, said, monkeypatch
 ) -> None:
-    monkeypatch.setattr(doctor, "_files", files.get)
+    monkeypatch.setattr(doctor.metadata, "files", files.get)
     assert said in doctor.describe_blas(cores, environ)
 
 
