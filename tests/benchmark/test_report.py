@@ -19,7 +19,6 @@ from pipeline.benchmark.publish import render
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import cards, html, markdown, tables
 from pipeline.benchmark.report import html_table as table
-from pipeline.benchmark.report.column_table import column_table
 from pipeline.benchmark.report.gallery_page import gallery_page
 from pipeline.benchmark.report.panels import Page, comparison_page
 from pipeline.benchmark.report.tables import leaderboard
@@ -299,7 +298,7 @@ def test_cautions_have_a_severity_and_the_box_says_how_to_mute() -> None:
 
 
 def test_each_column_has_a_row_and_what_is_not_known_a_dash() -> None:
-    rows = [[cell.text for cell in row] for row in column_table(fuller.everything()).rows]
+    rows = [[cell.text for cell in row] for row in tables.column_table(fuller.everything()).rows]
     dash = "–"
     assert rows == [
         ["late (target)", "category", "0 %", "2", *[dash] * 3, "1 (50.0 %)", "0.510", dash],
@@ -308,7 +307,7 @@ def test_each_column_has_a_row_and_what_is_not_known_a_dash() -> None:
         ["sold", "date", "0 %", "300", "2013-01-01", "2013-06-30", "2013-12-31", dash, dash, dash],
         [fixtures.HOSTILE, "list<item: int64>", "0 %", *[dash] * 7],
     ]  # fmt: skip
-    assert column_table(fixtures.normal()) is None
+    assert tables.column_table(fixtures.normal()) is None
 
 
 def test_no_page_has_a_word_that_is_gone(source: str) -> None:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import cards, figures, mistakes, tables
-from pipeline.benchmark.report.column_table import column_table
 from pipeline.task.numerals import count
 
 
@@ -135,7 +134,7 @@ def _quality(results: Results) -> Iterator[Piece]:
 
 
 def _columns(results: Results) -> Iterator[Piece]:
-    yield Piece("table", column_table(results), "columns-table", "columns")
+    yield Piece("table", tables.column_table(results), "columns-table", "columns")
 
 
 def _machine(results: Results) -> Iterator[Piece]:

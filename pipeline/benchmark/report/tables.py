@@ -27,8 +27,11 @@ from pipeline.benchmark.report.html_table import (
     row,
     span,
 )
+from pipeline.task.cautions.overview import ColumnSummary
+from pipeline.task.cautions.split import DRIFTED
 from pipeline.task.numerals import (
     MISSING,
+    count,
     difference,
     metric,
     on_gpu,
@@ -51,6 +54,15 @@ COMPARED = {
 }
 """Kind of task -> what is compared, and fields of `Agreement` with their headings."""
 _SHARES = "same_decision", "shared_neighbours"
+_COLUMN_HEAD = (
+    "Column", "Kind", "Missing", "Distinct", "Minimum", "Median", "Maximum", "Most frequent",
+    "Drift", "Cautions",
+)  # fmt: skip
+_COLUMN_NOTE = (
+    "Drift: the AUC with which the column alone separates test rows from training rows, on "
+    "held-out rows; 0.5 or less means no difference, and above {:g} there is a caution. An "
+    "infinite number counts as missing."
+)
 
 
 def leaderboard(results: Results) -> ReportTable:
@@ -282,3 +294,46 @@ def cost_table(results: Results) -> ReportTable:
         "price, a machine on which plain scikit-learn takes as long as here costs as much per run."
     )
     return by_pair("Cost", head, "rrr", note)(write)(results)
+
+
+def column_table(results: Results) -> ReportTable | None:
+    """Return a row for the target and for each feature; None where a record has no summary."""
+    found = results.table
+    if found is None:
+        return None
+    said = [
+        f"{'A random sample of ' if found.sampled else ''}{count(found.rows, 'row')} "
+        "for training and testing."
+    ]
+    if found.left_out:
+        said.append(f"{count(found.left_out, 'more column')} not shown.")
+    rows = (_column_row(each, each.name == results.task.target) for each in found.columns)
+    note = " ".join([*said, _COLUMN_NOTE.format(DRIFTED)])
+    return ReportTable("Columns of the table", _COLUMN_HEAD, "llrrrrrlrl", tuple(rows), note)
+
+
+def _column_row(column: ColumnSummary, is_target: bool) -> tuple[TableCell, ...]:
+    most = MISSING
+    if column.share is not None:
+        most = f"{column.most_frequent} ({share(column.share)})"
+    return row(
+        f"{column.name} (target)" if is_target else column.name,
+        column.kind,
+        TableCell(share(column.missing), "" if column.missing else "quiet"),
+        MISSING if column.distinct is None else f"{column.distinct:,}",
+        *map(_number, (column.low, column.median, column.high)),
+        most,
+        MISSING if column.drift is None else f"{column.drift:.3f}",
+        ", ".join(column.cautions) or MISSING,
+    )
+
+
+def _number(value: float | str | None) -> str:
+    """Write a number with four digits, or more where it has more before the point.
+
+    >>> _number(0.123456), _number(1_234_567.0), _number(1e300), _number("2013-01-01")
+    ('0.1235', '1,234,567', '1e+300', '2013-01-01')
+    """
+    if value is None or isinstance(value, str):
+        return value or MISSING
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
