@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TextIO, TypeAlias
 
 import pyarrow as pa
 
-from pipeline.errors import DataError, PipelineError
+from pipeline.errors import DataError, PipelineError, close_to
 from pipeline.system.atomic import sha256
 from pipeline.system.memory import raise_if_exhausted
 
@@ -92,8 +91,8 @@ def check_columns(path: Path, names: Sequence[str], wanted: Sequence[str]) -> No
     """Reject a file that lacks a column, or has two of this name."""
     counts = Counter(names)
     if lost := [name for name in wanted if counts[name] != 1]:
-        close = get_close_matches(lost[0], names, n=1)
-        guess = f"did you mean {close[0]!r}? Its columns" if close else "its columns"
+        close = close_to(lost[0], names)
+        guess = f"did you mean {close!r}? Its columns" if close else "its columns"
         raise DataError(f"{path}: has no column {lost[0]!r}; {guess} are {list(names[:20])}")
 
 

@@ -7,7 +7,6 @@ metric can be taken of any part of the rows, after the model is gone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 
@@ -18,7 +17,7 @@ from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metaestimators import available_if
 
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, close_to
 
 SAMPLE = 2_000
 """Rows of which all pairs of distances are taken."""
@@ -163,8 +162,8 @@ def _scorer_of(what: str, given: Any) -> Any:
     if isinstance(given, str):
         if given in get_scorer_names():
             return get_scorer(given)
-        close = get_close_matches(given, get_scorer_names(), n=1)
-        guess = f"; did you mean {close[0]!r}?" if close else ""
+        close = close_to(given, get_scorer_names())
+        guess = f"; did you mean {close!r}?" if close else ""
         raise ConfigError(f"{what} is {given!r}, not a scorer of scikit-learn{guess}")
     for known in map(get_scorer, get_scorer_names()):
         if known._score_func is given:  # whatever average it is known with

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from math import isfinite
 from numbers import Integral, Real
@@ -17,7 +16,7 @@ import scipy.stats
 from scipy.stats.distributions import rv_frozen
 from sklearn.base import clone
 
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, close_to
 from pipeline.model.accelerated import Accelerated
 from pipeline.optional import load
 from pipeline.tuning.default_spaces import default_space, unset
@@ -253,5 +252,5 @@ def _say_unknown(name: str, known: Mapping[str, Any], estimator: Estimator) -> s
     if isinstance(estimator, Accelerated) and f"estimator__{name}" in known:
         return f"{lacks}; those of its pipeline begin with estimator__, as 'estimator__{name}'"
     ending = sorted(other for other in known if other.endswith(f"__{name}"))
-    near = ending or get_close_matches(name, known, n=1)
-    return f"{lacks}; did you mean {near[0]!r}?" if near else f"{lacks}; see its get_params()"
+    near = ending[0] if ending else close_to(name, known)
+    return f"{lacks}; did you mean {near!r}?" if near else f"{lacks}; see its get_params()"
