@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-import msgspec
 import numpy as np
 import pandas as pd
+from msgspec import Meta, Struct
 
 from pipeline.backends.base import HostModel, Model
 from pipeline.backends.cuml.cuml_model import Cuml
@@ -30,9 +30,7 @@ from pipeline.typing import Estimator
 FORMS: Mapping[str, type] = {form.__name__: form for form in (Categories, Dates, Numbers)}
 
 
-class ProgramState(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="program"
-):
+class ProgramState(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="program"):
     """How preprocessing read the table that it was fitted on, and what it made of it."""
 
     dtypes: list[str]
@@ -50,23 +48,17 @@ class ProgramState(
     """Of its matrix, on which the estimator behind it was fitted."""
 
 
-class BoosterState(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="booster"
-):
+class BoosterState(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="booster"):
     """A booster of XGBoost in a file of its own."""
 
     file: str
 
 
-class ModelState(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="model"
-):
+class ModelState(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="model"):
     """The matrix that an estimator was fitted on, if its rows were converted to one."""
 
     dtype: Literal["auto", "float32", "float64"] = "auto"
-    rows: Annotated[str, msgspec.Meta(pattern="^(bool|u?int(8|16|32|64)|float(16|32|64))$")] = (
-        "float64"
-    )
+    rows: Annotated[str, Meta(pattern="^(bool|u?int(8|16|32|64)|float(16|32|64))$")] = "float64"
     """Type of the rows."""
     width: int | None = None
     """How many columns the rows had."""

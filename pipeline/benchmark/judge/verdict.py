@@ -94,8 +94,9 @@ def verdict(results: Results) -> Verdict:
 
 def _badge(results: Results) -> tuple[Kind, str]:
     """Return what may be concluded, and why no more."""
-    lost = [p.name for p in results.pipelines if not measured(results, p.name, REFERENCE)]
-    ran = [variant for variant in _rivals(results) if _ran(results, variant)]
+    pipelines = [pipeline.name for pipeline in results.pipelines]
+    lost = [name for name in pipelines if not measured(results, name, REFERENCE)]
+    ran = [v for v in _rivals(results) if any(measured(results, n, v.name) for n in pipelines)]
     reasons = {
         f"plain scikit-learn has no times on {', '.join(lost)}": bool(lost),
         "the task declares no margin of quality": not results.task.margins,
@@ -131,10 +132,6 @@ def _best(results: Results) -> str:
 
 def _rivals(results: Results) -> list[Variant]:
     return [variant for variant in results.variants if variant.name != REFERENCE]
-
-
-def _ran(results: Results, variant: Variant) -> bool:
-    return any(measured(results, each.name, variant.name) for each in results.pipelines)
 
 
 def _skipped(results: Results, kind: Kind) -> str:
