@@ -50,11 +50,7 @@ class Refused(PipelineError, ValueError):
     """Something is rejected on purpose; where it is allowed, scikit-learn runs it instead.
 
     No other error leads to another way of running a step: all others are faults and are raised.
-
-    Attributes
-    ----------
-    final : bool
-        Whether nothing else is tried, because scikit-learn would misinterpret the input.
+    With `final` nothing else is tried, because scikit-learn would misinterpret the input.
     """
 
     final = False

@@ -35,7 +35,8 @@ def page_html(page: Page) -> str:
         loader=FileSystemLoader(TEMPLATES),
         autoescape=select_autoescape(("html", "j2"), default=True, default_for_string=True),
         undefined=StrictUndefined,
-        finalize=_finalize,
+        # Foreign text is cleaned; markup is a subclass of str and passes.
+        finalize=lambda value: clean(value) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -44,8 +45,3 @@ def page_html(page: Page) -> str:
     allowed = b64encode(sha256(script.encode()).digest()).decode()
     template = environment.get_template("page.html.j2")
     return template.render(page=page, script=Markup(script), allowed=allowed)  # noqa: S704
-
-
-def _finalize(value: object) -> object:
-    """Clean foreign text; markup is a subclass of str and passes."""
-    return clean(value) if type(value) is str else value
