@@ -116,22 +116,19 @@ def swapped(*, finals: bool) -> Iterator[None]:
     made = {real: made for real, made in stand_ins.STAND_INS.items() if real not in out}
     made |= {make: _with_stand_ins(make) for make in MAKERS}
     places = list(_places(made))
-    for module, name, made, _ in places:
-        setattr(module, name, made)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        for place in places:
+            patch.setattr(*place)
         yield
-    finally:
-        for module, name, _, real in places:
-            setattr(module, name, real)
 
 
-def _places(made: dict[Any, Any]) -> Iterator[tuple[ModuleType, str, Any, Any]]:
+def _places(made: dict[Any, Any]) -> Iterator[tuple[ModuleType, str, Any]]:
     known = {id(real): real for real in made}
     for title, module in sorted(sys.modules.items()):
         if title.startswith("sklearn.") and ".tests." not in title:
             for name, value in list(vars(module).items()):
                 if id(value) in known:
-                    yield module, name, made[value], value
+                    yield module, name, made[value]
 
 
 def _with_stand_ins(make: Callable[..., Any]) -> Callable[..., Any]:
