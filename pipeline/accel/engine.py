@@ -19,7 +19,6 @@ from pipeline.errors import Refused
 from pipeline.model.accelerated import Accelerated
 from pipeline.table.borrowed import borrow
 from pipeline.table.target import order_untold
-from pipeline.trace import Event
 from pipeline.typing import Params, Table
 
 
@@ -120,14 +119,10 @@ def tell(models: Sequence[Accelerated], call: Site) -> None:
     places = [place for model in models for place in model.plan_.placements]
     devices = {place.device for place in places} or {models[0].device_}
     call.ran = ", ".join(sorted(devices, reverse=True))
-    events = [event for model in models for event in _last_events(model)]
+    logs = [model.execution_log_ for model in models]
+    events = [event for log in logs for event in (log.last or log).events]
     call.to_device_bytes = sum(event.to_device_bytes for event in events)
     call.to_host_bytes = sum(event.to_host_bytes for event in events)
     if "cuda" in devices:
         on_host = [f"{place.step}: {place.remarks}" for place in places if place.device == "cpu"]
         call.why = "; ".join(dict.fromkeys(on_host))
-
-
-def _last_events(model: Accelerated) -> Sequence[Event]:
-    log = model.execution_log_
-    return (log.last or log).events

@@ -51,9 +51,9 @@ class Settings:
 Given = tuple[tuple[Any, ...], dict[str, Any]]
 """The arguments of a call, by position and by name."""
 _settings: Settings | None = None
-_patched: dict[type, dict[str, tuple[Any, Any]]] = {}
-"""For each class and name: what was there, and what is in its place."""
-_replaced: list[tuple[Any, str, Any]] = []
+_patched: set[type] = set()
+_replaced: list[tuple[Any, str, Any, Any]] = []
+"""Owners and names, what was there, and what is in its place."""
 
 
 def _forked() -> None:
@@ -128,13 +128,11 @@ def uninstall() -> None:
     """Let scikit-learn and XGBoost be as they were; what is fitted stays fitted."""
     global _settings
     _settings = None
-    for cls, methods in _patched.items():
-        for name, (before, made) in methods.items():
-            if cls.__dict__.get(name) is made:  # scikit-learn may have wrapped it meanwhile
-                setattr(cls, name, before)
     _patched.clear()
     while _replaced:
-        owner, name, before = _replaced.pop()
+        owner, name, before, made = _replaced.pop()
+        if vars(owner).get(name) is not made:  # scikit-learn may have wrapped it meanwhile
+            continue
         if before is None:
             delattr(owner, name)
         else:
@@ -148,7 +146,7 @@ def is_installed() -> bool:
 
 
 def _replace(owner: Any, name: str, value: Any) -> None:
-    _replaced.append((owner, name, vars(owner).get(name)))
+    _replaced.append((owner, name, vars(owner).get(name), value))
     setattr(owner, name, value)
 
 
@@ -175,13 +173,11 @@ def _patch(cls: type) -> None:
         known = each.__module__.partition(".")[0] in OWNERS and ".tests." not in each.__module__
         if each in _patched or not known:
             continue
-        methods = _patched[each] = {}
+        _patched.add(each)
         searches = each.__module__ == SEARCHES  # whose best estimator has its own calls
         for name in FITS + BATCHES + (() if searches else READS):
-            before = each.__dict__.get(name)
-            if (made := _wrapped(before, name)) is not None:
-                methods[name] = before, made
-                setattr(each, name, made)
+            if (made := _wrapped(each.__dict__.get(name), name)) is not None:
+                _replace(each, name, made)
         if searches:
             _patch_cross_validate()
 

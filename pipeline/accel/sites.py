@@ -80,10 +80,8 @@ def note(call: Site) -> None:
 
 def _caller() -> str:
     frame = sys._getframe(2)
-    while frame.f_back is not None and _is_library(frame.f_globals.get("__name__", "")):
+    while frame.f_back is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in _OURS:
+            break
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-
-
-def _is_library(module: str) -> bool:
-    return module.partition(".")[0] in _OURS

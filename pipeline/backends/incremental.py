@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -101,15 +101,14 @@ def read_batches(
         `y` has another length than X.
     """
     rows = partitioned.lengths(X)
-    for array in (y, sample_weight):
-        partitioned.check_rows(array, sum(rows))
+    labels, weights = (partitioned.cut(array, rows) for array in (y, sample_weight))
     reads = [
         partial(_compute_part, part)
         if folder is None
         else _keep_on_disk(part, folder / f"{number}.npy")
         for number, part in enumerate(partitioned.partitions_of(X))
     ]
-    parts = zip(rows, reads, _cut(y, rows), _cut(sample_weight, rows), strict=True)
+    parts = zip(rows, reads, labels, weights, strict=True)
     return [Batch(read, label, weight) for n, read, label, weight in parts if n]
 
 
@@ -126,9 +125,3 @@ def _keep_on_disk(part: Any, file: Path) -> Callable[[], Any]:
         return partial(sparse.load_npz, file)
     np.save(file, rows)
     return partial(np.load, file)
-
-
-def _cut(array: Array, rows: Sequence[int]) -> list[Any]:
-    if array is None:
-        return [None] * len(rows)
-    return np.split(array, np.cumsum(rows)[:-1])

@@ -13,13 +13,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from pipeline.errors import ConfigError
 from pipeline.table import encode, frames
 from pipeline.typing import Array, Table
+
+B = TypeVar("B")
 
 
 class Rows(Protocol):
@@ -33,7 +35,7 @@ class Rows(Protocol):
     def xp(self) -> Any:
         """NumPy or CuPy: where the table lives."""
 
-    def read(self, names: Sequence[Any], form: type) -> Any:
+    def read(self, names: Sequence[Any], form: type[B]) -> B:
         """Return the rows of some columns as a block."""
 
 
@@ -64,14 +66,14 @@ class Matrix:
         """Number of rows."""
         return int(self.values.shape[0])
 
-
-class Numbers(Matrix):
-    """A matrix of numbers, in the type the columns have together."""
-
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the values."""
         return np.dtype(self.values.dtype)
+
+
+class Numbers(Matrix):
+    """A matrix of numbers, in the type the columns have together."""
 
     def write(self, out: Array, start: int = 0) -> None:
         """Copy the values."""
@@ -155,7 +157,7 @@ class Unread:
         return len(self.names)
 
     def write(self, out: Array, start: int = 0) -> None:
-        """Raise an error: they must be read first, by `as_read`."""
+        """Raise an error: they must be read first, by `as_numbers`."""
         raise RuntimeError(f"the columns {list(self.names)} were not read as numbers")
 
 
@@ -205,11 +207,6 @@ def _compare(into: Array, positions: Any, xp: ModuleType) -> None:
 @dataclass(frozen=True)
 class Sparse(Matrix):
     """Rows of a CSR matrix: of SciPy, or of CuPyX on a GPU."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the values."""
-        return np.dtype(self.values.dtype)
 
     def write(self, out: Array, start: int = 0) -> None:
         """Set the cells that are there."""
@@ -337,19 +334,11 @@ def as_numbers(block: Block, rows: Rows) -> Numbers:
     if isinstance(block, Numbers):
         return block
     if isinstance(block, Unread):
-        numbers: Numbers = rows.read(block.names, Numbers)
-        return numbers
-    read = as_read(block, rows)
-    values = rows.xp.zeros((rows.n_rows, read.width), dtype=common_type(flat(read)))
-    read.write(values)
+        return rows.read(block.names, Numbers)
+    parts = [as_numbers(part, rows) if isinstance(part, Unread) else part for part in flat(block)]
+    values = rows.xp.zeros((rows.n_rows, block.width), dtype=common_type(parts))
+    Joined(parts).write(values)
     return Numbers(values)
-
-
-def as_read(block: Block, rows: Rows) -> Block:
-    """Return a block with columns of the table read as numbers."""
-    if isinstance(block, Joined):
-        return Joined([as_read(part, rows) for part in block.blocks])
-    return as_numbers(block, rows) if isinstance(block, Unread) else block
 
 
 def as_categories(block: Block, rows: Rows) -> Categories:
@@ -357,8 +346,7 @@ def as_categories(block: Block, rows: Rows) -> Categories:
     if isinstance(block, Categories):
         return block
     if isinstance(block, Unread):
-        read: Categories = rows.read(block.names, Categories)
-        return read
+        return rows.read(block.names, Categories)
     if isinstance(block, Joined):
         parts = [as_categories(part, rows) for part in block.blocks]
         return Categories([column for part in parts for column in part.columns])
@@ -377,8 +365,7 @@ def as_dates(block: Block, rows: Rows) -> Dates:
     if isinstance(block, Dates):
         return block
     if isinstance(block, Unread):
-        read: Dates = rows.read(block.names, Dates)
-        return read
+        return rows.read(block.names, Dates)
     raise ConfigError(
         "CalendarFeatures needs dates, but an earlier step has converted them; put it first in its "
         "pipeline"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property, partial, reduce
-from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
@@ -110,9 +109,7 @@ class Partitions:
         return [*map(self._cut, aligned)]
 
     def _cut(self, array: Any) -> Cut:
-        partitioned.check_rows(array, sum(self.lengths))
-        ends = list(accumulate(self.lengths))
-        pieces = [array[end - n : end] for n, end in zip(self.lengths, ends, strict=True)]
+        pieces = partitioned.cut(array, self.lengths)
         cluster = active()
         if cluster is not None:
             pieces = cluster.client.scatter(pieces, hash=False)

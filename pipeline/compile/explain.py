@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -65,14 +65,9 @@ class Explanation:
             `Placement`, each of whose ``reasons`` has ``step``, ``why``, ``instead`` and
             ``parameter``.
         """
+        names = ("device", "why", "advice", "supported")
         steps = [place.to_dict() for place in self.placements]
-        return {
-            "device": self.device,
-            "why": self.why,
-            "advice": self.advice,
-            "supported": self.supported,
-            "steps": steps,
-        }
+        return {**{name: getattr(self, name) for name in names}, "steps": steps}
 
     def _repr_html_(self) -> str:
         why = "; ".join(filter(None, [self.why, self.advice]))
@@ -121,9 +116,7 @@ def explain(
     if frames.is_partitioned(X):
         for name, said in forecast(steps, choice.name, X, dtype).items():
             placements = [
-                replace(place, note="; ".join(filter(None, (place.note, said))))
-                if f"{place.step}.".startswith(f"{name}.")
-                else place
+                place.noted(said) if f"{place.step}.".startswith(f"{name}.") else place
                 for place in placements
             ]
     sizes = describe_sizes(estimator) if auto else ""

@@ -106,16 +106,11 @@ def _group(ops: Sequence[Op], options: LoweringOptions) -> list[list[Op]]:
     for op in ops:
         joins = groups and groups[-1][0].on_blocks and op.on_blocks
         splits = options.apart and joins and groups[-1][-1].out.form == "dense"
-        if joins and not splits and not _selects(op):
+        if joins and not splits and ColumnTransformer not in [type(o.estimator) for o in op.tree]:
             groups[-1].append(op)
         else:
             groups.append([op])
     return groups
-
-
-def _selects(op: Op) -> bool:
-    """Return whether a transformer selects columns, which only a table has."""
-    return any(type(each.estimator) is ColumnTransformer for each in op.tree)
 
 
 def _make_steps(

@@ -202,10 +202,7 @@ class Step:
 
     def note(self, remark: str) -> None:
         """Add a remark to where this step runs."""
-        self.placements = [
-            replace(place, note="; ".join(filter(None, (place.note, remark))))
-            for place in self.placements
-        ]
+        self.placements = [place.noted(remark) for place in self.placements]
 
     def _gather_if_needed(self, call: str, X: Table, y: Target, params: Params) -> Any:
         """Return partitions, as one table if the worker learns from all rows at once."""

@@ -95,10 +95,6 @@ class RowSpec:
         made = pd.DataFrame({j: pd.Series(dtype=dtype) for j, dtype in columns})
         return made.set_axis(names, axis=1)
 
-    def __str__(self) -> str:
-        """Return the form and the number of columns, as ``dense[3]``."""
-        return f"{self.form}[{'?' if self.names is None else len(self.names)}]"
-
 
 def spec_of(X: Table, device: str = "cpu") -> RowSpec:
     """Return what the type of a table shows, without reading its rows.

@@ -16,7 +16,7 @@ from pipeline.optional import load
 from pipeline.system import devices, hardware
 from pipeline.table import frames
 from pipeline.trace import DENSIFY, record
-from pipeline.typing import Table, Target
+from pipeline.typing import Array, Table, Target
 
 _NBYTES = "_pipeline_nbytes"
 """Attribute of a Dask array of sparse rows: the bytes that were counted."""
@@ -100,6 +100,17 @@ def check_rows(y: Target, rows: int) -> None:
     """Reject a target of another length than the table."""
     if y is not None and len(y) != rows:
         raise DataError(f"y has {len(y)} values, but X has {rows} rows; pass one value per row")
+
+
+def cut(array: Array, rows: Sequence[int]) -> list[Any]:
+    """Return the entries of each partition of so many rows; None for each where there are none.
+
+    `DataError` says that the array has another length than the partitions together.
+    """
+    if array is None:
+        return [None] * len(rows)
+    check_rows(array, sum(rows))
+    return np.split(array, np.cumsum(rows)[:-1])
 
 
 def concatenate(results: Sequence[Any]) -> Any:

@@ -20,12 +20,12 @@ from sklearn.feature_selection import (
     f_regression,
 )
 
-from pipeline.blocks.block import Numbers
+from pipeline.blocks.block import Block, Numbers
 from pipeline.errors import DataError
 from pipeline.table import frames
 from pipeline.table.output import container
 from pipeline.table.target import encode_labels
-from pipeline.twins.scalers import require_finite
+from pipeline.twins.scalers import FiniteTwin, require_finite
 from pipeline.twins.statistics.categories import tally
 from pipeline.twins.statistics.min_max import MinMax, min_max
 from pipeline.twins.statistics.moments import Moments, moments
@@ -49,7 +49,6 @@ class _SelectorTwin(Twin[S]):
     """A step that drops columns; the others keep their values and their type."""
 
     exact = True
-    reads = Numbers
     selects = True
     takes_sparse = True
 
@@ -64,7 +63,7 @@ class _SelectorTwin(Twin[S]):
         kept: np.ndarray = self.fitted.get_support(indices=True)
         return kept
 
-    def apply(self, block: Numbers) -> Numbers:
+    def apply(self, block: Numbers) -> Block:
         """Return the selected columns."""
         kept = self.fitted.get_support(indices=True)
         if len(kept) == block.width:
@@ -194,13 +193,14 @@ ON_GPU: dict[Any, Score] = {
 }
 
 
-class UnivariateTwin(_SelectorTwin[RowBlocks]):
+class UnivariateTwin(FiniteTwin[RowBlocks], _SelectorTwin[RowBlocks]):
     """Keep the columns with the highest scores for the target, each scored by itself.
 
     On the host scikit-learn computes the scores, for which of equal ones comes first depends on
     their last digits. On a GPU those of `ON_GPU` are computed there, in float64 and centred.
     """
 
+    supported_params = any_value("score_func", "k", "percentile", "alpha")  # each has some
     needs_target = True
     slower = {"F": MANY, "C": MANY}
 
@@ -236,14 +236,9 @@ class UnivariateTwin(_SelectorTwin[RowBlocks]):
         found = frames.to_host(xp.stack([score.learn(each, *beside) for each in columns], axis=1))
         self.fitted.scores_, self.fitted.pvalues_ = score.finish(found, y)
 
-    def apply(self, block: Numbers) -> Numbers:
+    def apply_training(self, block: Numbers, *aligned: Any) -> Block:
         """Return the selected columns; the others must be finite too, as in scikit-learn."""
-        require_finite(self, block.values)
-        return self.apply_training(block)
-
-    def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
-        """Return the selected columns, which `statistics` has checked."""
-        return super().apply(block)
+        return _SelectorTwin.apply(self, block)
 
 
 def _are_texts(y: np.ndarray) -> bool:
@@ -254,32 +249,27 @@ class SelectKBestTwin(UnivariateTwin):
     """Keep the `k` best."""
 
     sklearn_class = SelectKBest
-    supported_params = any_value("score_func", "k")
 
 
 class SelectPercentileTwin(UnivariateTwin):
     """Keep a percentage of the columns."""
 
     sklearn_class = SelectPercentile
-    supported_params = any_value("score_func", "percentile")
 
 
 class SelectFprTwin(UnivariateTwin):
     """Keep p-values below `alpha`."""
 
     sklearn_class = SelectFpr
-    supported_params = any_value("score_func", "alpha")
 
 
 class SelectFdrTwin(UnivariateTwin):
     """Keep an expected share of false ones below `alpha`."""
 
     sklearn_class = SelectFdr
-    supported_params = any_value("score_func", "alpha")
 
 
 class SelectFweTwin(UnivariateTwin):
     """Keep p-values below `alpha`, divided by the number of columns."""
 
     sklearn_class = SelectFwe
-    supported_params = any_value("score_func", "alpha")

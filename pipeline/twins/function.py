@@ -57,7 +57,6 @@ class FunctionTransformerTwin(Twin[np.ndarray]):
         "feature_names_out": (None, "one-to-one"),
         "inv_kw_args": (None,),
     }
-    reads = Numbers
     slower = {"F": MANY, "C": MANY}
     selects = True
     takes_infinite = True

@@ -59,7 +59,6 @@ class SimpleImputerTwin(Twin[Seen]):
         "keep_empty_features": (False, True),
     }
     exact = True
-    reads = Numbers
     slower = {"F": range(100_000, 3_000_000)}
 
     @classmethod

@@ -11,10 +11,10 @@ from sklearn.preprocessing import PowerTransformer, StandardScaler
 
 from pipeline.blocks.block import Numbers
 from pipeline.table import frames
-from pipeline.twins.scalers import StandardScalerTwin, floats, standardize
+from pipeline.twins.scalers import RowsTwin, StandardScalerTwin, floats, standardize
 from pipeline.twins.statistics.moments import Moments, moments
 from pipeline.twins.statistics.quantiles import RowBlocks, on_all_cores
-from pipeline.twins.twin import Twin, any_value
+from pipeline.twins.twin import any_value
 from pipeline.typing import Array
 
 FLOAT = np.finfo("float64")
@@ -22,7 +22,7 @@ ALMOST_ZERO = 1e-20
 """``expm1(p * x) / p`` is x to the last digit for this p, and 0 / 0 for 0."""
 
 
-class PowerTransformerTwin(Twin[RowBlocks]):
+class PowerTransformerTwin(RowsTwin):
     """Bring each column near to a normal distribution by Yeo's and Johnson's most likely power.
 
     Rows of the host are learnt from by scikit-learn, column by column on all cores. On a GPU
@@ -32,12 +32,7 @@ class PowerTransformerTwin(Twin[RowBlocks]):
 
     sklearn_class = PowerTransformer
     supported_params = any_value("standardize", "copy")
-    reads = Numbers
     slower = {"F": range(200_000), "C": range(200_000)}
-
-    def statistics(self, block: Numbers, *aligned: object) -> RowBlocks:
-        """Keep the values."""
-        return RowBlocks([block.values])
 
     def finalize(self, stats: RowBlocks) -> None:
         """Set `lambdas_` and the scaler of the transformed columns."""

@@ -17,16 +17,16 @@ from pipeline.blocks.block import Block, Indicators, Numbers
 from pipeline.errors import Reason, Unsupported
 from pipeline.optional import load
 from pipeline.table import frames
-from pipeline.twins.scalers import FiniteTwin, floats, require_finite
+from pipeline.twins.scalers import FiniteTwin, RowsTwin, floats, require_finite
 from pipeline.twins.statistics.quantiles import RowBlocks, draw_rows
-from pipeline.twins.twin import ANY, Twin, any_value
+from pipeline.twins.twin import ANY, any_value
 from pipeline.typing import Array, Estimator
 
 NEAR_BOUND = 1e-7
 """Values this near to the least or greatest are sent to the end of the normal distribution."""
 
 
-class QuantileTransformerTwin(Twin[RowBlocks]):
+class QuantileTransformerTwin(RowsTwin):
     """Replace each value by its rank among the training rows, uniform or as a normal variate.
 
     Above `subsample` rows, the quantiles are learnt from the rows that
@@ -43,12 +43,7 @@ class QuantileTransformerTwin(Twin[RowBlocks]):
         "random_state": ANY,
         "copy": ANY,
     }
-    reads = Numbers
     slower = {"F": range(20_000), "C": range(20_000)}
-
-    def statistics(self, block: Numbers, *aligned: object) -> RowBlocks:
-        """Keep the values."""
-        return RowBlocks([block.values])
 
     def finalize(self, stats: RowBlocks) -> None:
         """Let scikit-learn learn from the rows that it would draw."""

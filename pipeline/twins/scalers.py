@@ -32,6 +32,14 @@ from pipeline.twins.twin import Twin, any_value
 from pipeline.typing import Array
 
 
+class RowsTwin(Twin[RowBlocks]):
+    """A step that learns from the values of all rows at once."""
+
+    def statistics(self, block: Numbers, *aligned: object) -> RowBlocks:
+        """Keep the values."""
+        return RowBlocks([block.values])
+
+
 class StandardScalerTwin(Twin[Moments]):
     """Subtract the mean and divide by the standard deviation, NaN left as it is."""
 
@@ -39,7 +47,6 @@ class StandardScalerTwin(Twin[Moments]):
     takes_sparse = True
     supported_params = any_value("with_mean", "with_std", "copy")
     exact = True
-    reads = Numbers
     slower = {"F": range(100_000, 3_000_000)}
     weighted = True
 
@@ -77,7 +84,6 @@ class _RangeTwin(Twin[MinMax]):
     """What both scalers share: scikit-learn fits itself on a table of the extremes."""
 
     exact = True
-    reads = Numbers
     slower = {"F": range(50_000, 5_000_000)}
 
     def statistics(self, block: Numbers, *aligned: Any) -> MinMax:
@@ -125,7 +131,7 @@ class MaxAbsScalerTwin(_RangeTwin):
         return Numbers(values)
 
 
-class RobustScalerTwin(Twin[RowBlocks]):
+class RobustScalerTwin(RowsTwin):
     """Subtract the median and divide by a range of quantiles, NaN left as it is.
 
     The quantiles are exact.
@@ -137,12 +143,7 @@ class RobustScalerTwin(Twin[RowBlocks]):
         "with_centering", "with_scaling", "quantile_range", "unit_variance", "copy"
     )
     exact = True
-    reads = Numbers
     slower = {"F": range(20_000, 800_000), "C": range(10_000, 500_000)}
-
-    def statistics(self, block: Numbers, *aligned: object) -> RowBlocks:
-        """Keep the values."""
-        return RowBlocks([block.values])
 
     def finalize(self, stats: RowBlocks) -> None:
         """Set `center_` and `scale_` as scikit-learn does."""
@@ -212,8 +213,6 @@ def require_finite(twin: Twin[Any], values: Array) -> None:
 
 class FiniteTwin(Twin[S]):
     """A step that takes finite numbers only; `statistics` has checked those it is fitted on."""
-
-    reads = Numbers
 
     def apply(self, block: Numbers) -> Block:
         """Transform a block, once it is checked."""

@@ -43,9 +43,8 @@ def any_value(*params: str) -> dict[str, tuple[Any, ...]]:
 class Twin(ABC, Generic[S]):
     """Fit and apply one scikit-learn transformer block by block.
 
-    Subclasses name their `sklearn_class`, the parameters they support, and the
-    form of the blocks they read. Every other parameter must have
-    scikit-learn's default.
+    Subclasses name their `sklearn_class`, the parameters they support, and the form of the
+    blocks they read unless that is numbers. Every other parameter must have scikit-learn's default.
 
     Parameters
     ----------
@@ -55,7 +54,7 @@ class Twin(ABC, Generic[S]):
 
     sklearn_class: ClassVar[type[BaseEstimator]]
     supported_params: ClassVar[dict[str, tuple[Any, ...]]]
-    reads: ClassVar[type[Numbers] | type[Categories] | type[Dates]]
+    reads: ClassVar[type[Numbers] | type[Categories] | type[Dates]] = Numbers
     takes_sparse: ClassVar[bool] = False
     """Whether scikit-learn's step makes sparse rows of sparse ones. Of dense rows, sparse ones are
     one-hot columns alone."""

@@ -638,7 +638,7 @@ def test_all_is_as_it_was_after_uninstall() -> None:
     assert "__init_subclass__" not in vars(BaseEstimator)
     assert not hasattr(LogisticRegression.fit, "plain")
     assert not hasattr(sklearn.model_selection.cross_validate, "plain")
-    assert patches._patched == {}
+    assert patches._patched == set()
 
 
 def test_the_gate_knows_the_twins() -> None:

@@ -22,7 +22,7 @@ from pipeline import records
 from pipeline.errors import Reason, Unsupported
 from pipeline.typing import Array, Estimator, ReadParams
 
-SCHEMA: Final = "pipeline.translations/1"
+SCHEMA: Final = "pipeline.translations/2"
 PATH = Path(__file__).with_name("translations.json")
 
 
@@ -64,12 +64,14 @@ class FrozenTranslation(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
     refused: list[Case]
     takes: dict[str, list[Case]]
+    same: list[str] = []
+    """Parameters of its class that have the name and the value of one of the estimator."""
 
 
 class FrozenTranslations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All of it, with the releases that were asked."""
 
-    schema: Literal["pipeline.translations/1"]
+    schema: Literal["pipeline.translations/2"]
     versions: dict[str, str]
     estimators: dict[str, FrozenTranslation]
     """By the public name of the estimator."""
@@ -154,7 +156,8 @@ def translate_frozen(name: str, params: ReadParams) -> dict[str, Any]:
     if why := first(frozen.refused, params):
         raise ValueError(why.format(**params))
     outcomes = {taken: first(cases, params) for taken, cases in frozen.takes.items()}
-    return {taken: outcome(params) for taken, outcome in outcomes.items() if outcome is not None}
+    others = {taken: outcome(params) for taken, outcome in outcomes.items() if outcome is not None}
+    return {name: params[name] for name in frozen.same} | others
 
 
 Check = Callable[[Any], bool]

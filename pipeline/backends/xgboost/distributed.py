@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from pipeline.backends import incremental
 from pipeline.backends.xgboost import checkpoints, handover, training
 from pipeline.distributed.cluster import Cluster, active
 from pipeline.distributed.retry import watch
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 ESTIMATORS = {"XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor"}
 """Classes of XGBoost that can learn from partitions."""
 
-SUPPORTED_PARAMS = {"sample_weight"}
-"""Parameters of `fit` that are cut as the rows are."""
-
 
 def trains_distributed(estimator: Estimator, params: Params) -> bool:
     """Return whether an estimator with these parameters of `fit` can train on partitions."""
@@ -32,7 +30,7 @@ def trains_distributed(estimator: Estimator, params: Params) -> bool:
     return (
         type(estimator).__name__ in ESTIMATORS
         and estimator.booster != "gblinear"
-        and given <= SUPPORTED_PARAMS
+        and given <= incremental.SUPPORTED_PARAMS
     )
 
 
@@ -150,10 +148,9 @@ def place_rows(
         An array has another length than X.
     """
     sizes = partitioned.lengths(X)
-    for array in arrays:
-        partitioned.check_rows(array, sum(sizes))
     parts = [part for part, n in zip(partitioned.partitions_of(X), sizes, strict=True) if n]
     sizes = [n for n in sizes if n]
+    pieces = [partitioned.cut(array, sizes) for array in arrays]
     workers = list(cluster.workers())
     shares = np.array_split(np.arange(len(parts)), len(workers))
     where = [worker for worker, share in zip(workers, shares, strict=True) for _ in share]
@@ -168,11 +165,11 @@ def place_rows(
     else:
         table = _join(held, [(n, X.shape[1]) for n in sizes], X)
     columns: list[Any] = []
-    for array in arrays:
-        cuts = [] if array is None else np.split(array, np.cumsum(sizes)[:-1])
+    for array, cuts in zip(arrays, pieces, strict=True):
         sent = [
             cluster.client.scatter(cut, workers=[worker], hash=False)
-            for cut, worker in zip(cuts, where, strict=array is not None)
+            for cut, worker in zip(cuts, where, strict=True)
+            if cut is not None
         ]
         columns.append(_join(sent, [(n,) for n in sizes], array) if sent else None)
     return {*where}, [table, *columns]
