@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import time
+import warnings
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import product
@@ -70,6 +71,7 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     """Import what a variant needs. A turn goes from the files to predictions, of both formats."""
     if variant == INTEL:  # before the classes are imported, which it replaces
         import_module("sklearnex").patch_sklearn(verbose=False)
+    warnings.simplefilter("ignore")  # of convergence and unseen values, with all variants alike
     estimator, columns, target = program(case.title, ask.seed)
     reader = import_module(POLARS if variant == POLARS else PANDAS)
 
