@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,7 @@ from pipeline.errors import PipelineError
 from tests.tools.bench_work import start
 from tools import docs
 from tools.bench import __main__ as command
-from tools.bench import figure, files, prediction, programs, record, report
+from tools.bench import figure, files, prediction, programs, record, report, runner
 from tools.bench.__main__ import CLAIMS
 from tools.bench.record import Cell, Results, Run, Variant
 from tools.bench.runner import Ask, Claim, Side, measure, take_turns
@@ -92,6 +93,27 @@ def test_a_variant_that_fails_runs_no_more(
     assert [each.why for each in cells] == why
     assert [len(each.runs) for each in cells] == runs
     assert [each.ok for each in cells] == [not each for each in why]
+
+
+def test_a_variant_may_take_some_times_as_long_as_the_reference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits: list[float] = []
+
+    def turn(side: Side, limit: float = 0) -> None:
+        limits.append(limit)
+        time.sleep(0.5 if side.variant == "slow" else 0)
+
+    monkeypatch.setattr(Side, "turn", turn)
+    monkeypatch.setattr(runner, "PATIENCE", 8)
+    for variants in ("ab", ["slow", "b"]):
+        claim = claim_of(variants)
+        sides = [Side(claim, Ask({}, 0), record.Case(name="one"), each) for each in variants]
+        take_turns(claim, Ask({"budget": (3,)}, 0), sides)
+        for side in sides:
+            side.stop()
+    assert limits[:3] == [3, 3, 3]
+    assert 4 <= limits[3] < 60, "eight times half a second, or more where the machine is busy"
 
 
 def test_a_claim_of_which_nothing_runs_has_no_record() -> None:

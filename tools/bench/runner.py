@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as OutOfTime
 from contextlib import ExitStack
@@ -24,7 +25,7 @@ from tools.bench.record import SCHEMA, Case, Cell, Measured, Results, Run, Value
 
 ISOLATION = "a process for each variant and case, idle while another one runs"
 PATIENCE = 5
-"""Limits of time that the first run of a variant beside the reference may take."""
+"""How many times as long as the reference the first run of a variant may take."""
 
 Turn = Callable[[], tuple[Run, Values]]
 
@@ -237,7 +238,10 @@ def take_turns(claim: Claim, ask: Ask, sides: Sequence[Side]) -> list[str]:
     for number, side in enumerate(sides if claim.warms_up else ()):
         if sides[0].why and number:
             side.why = f"not run: {sides[0].variant} failed"
-        side.turn(limit * (PATIENCE if number else 1))
+        begun = time.perf_counter()
+        side.turn(limit)
+        if limit and not number:
+            limit = max(limit, round(PATIENCE * (time.perf_counter() - begun)))
     for _ in range(ask.repeats):
         for place in random.permutation(len(sides)):
             order += [sides[place].name] * (not sides[place].why)
