@@ -176,7 +176,7 @@ def claimed(name: str) -> str:
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "benchmarks.md": {
         "measured": measured,
-        **{name: partial(claimed, name) for name in CLAIMS},
+        **{name: partial(claimed, name) for name in CLAIMS if name != "threads"},
         "gpu-reports": partial(tables.reports, DOCS / "results"),
     },
     "data.md": {"notations": notations},
@@ -210,6 +210,8 @@ def details() -> Iterator[tuple[Path, str]]:
     yield folder / "programs-cpu/speeds.svg", figure.speeds(found)
     text = f"# Everyday programs\n\n{programs.every(found)}\n\n{where(found)}\n"
     yield folder / "programs-cpu/programs.md", text
+    path = folder / "threads-cpu/threads.md"
+    yield path, f"# Threads of linear algebra\n\n{claimed('threads')}\n"
     found = record.load(folder / "files-cpu/results.json")
     text = f"# From files to predictions\n\n{files.every(found)}\n\n{where(found)}\n"
     yield folder / "files-cpu/files.md", text
