@@ -1,7 +1,7 @@
 """Scalers of columns and rows.
 
 `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` and `RobustScaler` learn a statistic of each
-column; `Normalizer` and `Binarizer` learn nothing, and only check their input.
+column; `Normalizer` learns nothing, and only checks its input.
 """
 
 from __future__ import annotations
