@@ -24,7 +24,7 @@ from sklearn.metrics import r2_score, roc_auc_score
 import pipeline
 from pipeline.benchmark.judge.statistics import Ratio
 from pipeline.benchmark.run.worker import peak_rss
-from pipeline.task.numerals import MISSING, seconds
+from pipeline.task.numerals import MISSING
 from tools.bench import record, report
 from tools.bench.record import Cell, Results, Run, Values, Variant
 from tools.bench.runner import Ask, Claim, Turn
@@ -215,7 +215,7 @@ def _peaks(results: Results, case: str) -> list[int]:
 def _taken(cell: Cell | None, kind: str) -> str:
     if cell is None:
         return MISSING
-    return f"{seconds(cell.median(total(kind)))} ({seconds(cell.median(f'{kind} read'))})"
+    return f"{cell.median(total(kind)):.3f} ({cell.median(f'{kind} read'):.3f})"
 
 
 def _own(cell: Cell | None, kind: str) -> str:
