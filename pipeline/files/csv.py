@@ -48,7 +48,7 @@ _HEAD = 1000
 """Lines that the names of the columns take less than."""
 _BLOCK = 1 << 24
 """Bytes that are cut at once; no cell may be longer."""
-_SAMPLE = 1 << 17
+_SAMPLE = 1 << 16
 """Bytes of the rows that are looked at first."""
 
 
@@ -132,15 +132,9 @@ def _any_nan(floats: Cells) -> bool:
     return bool(pc.any(pc.is_nan(floats)).as_py())
 
 
-def _are_plain(floats: Cells) -> bool:
-    """Whether all are numbers that are no integers beyond 64 bits."""
-    ends = pc.min_max(floats).as_py().values()
-    return not _any_nan(floats) and all(abs(end or 0) < 2**63 for end in ends)
-
-
 def _booleans(cells: Cells) -> Cells:
     words = pa.array(["true", "false"])
-    if not pc.all(pc.is_in(pc.utf8_lower(cells.drop_null()), value_set=words)).as_py():
+    if pc.all(pc.is_in(pc.utf8_lower(cells.drop_null()), value_set=words)).as_py() is False:
         raise pa.ArrowInvalid("only the words true and false are booleans, not 0 and 1")
     return cells.cast(pa.bool_())
 
@@ -279,25 +273,29 @@ class CsvSource(Source):
 
     def values(self, columns: Sequence[str]) -> pa.Table:
         """Return columns of all rows as what all their cells stand for together, see `infer`."""
-        with reading(self.path), suppress(pa.ArrowInvalid):
-            return self._typed(columns)
+        with reading(self.path), suppress(pa.ArrowInvalid, StopIteration):
+            if not self.raw:
+                return self._typed(columns)
         cells = self.table(columns)
         return pa.table({name: infer(cells[name]) for name in columns})
 
     def _typed(self, columns: Sequence[str]) -> pa.Table:
         """Return `values`, with Arrow's own floats where the first rows show them: it is faster."""
-        with pyarrow.csv.open_csv(self.text.open(), *self._options(columns, _SAMPLE, {})) as reader:
-            floats = {each.name: each.type for each in reader.schema if each.type == pa.float64()}
+        options = self._options(columns, _SAMPLE, self.schema)
+        with pyarrow.csv.open_csv(self.text.open(), *options) as reader:
+            first = reader.read_next_batch()[:_FEW]
+        kinds = {name: infer(first[name]).type for name in columns}
+        floats = {name: kind for name, kind in kinds.items() if kind == pa.float64()}
         types = dict.fromkeys(columns, pa.string()) | floats
         read = pyarrow.csv.read_csv(self.text.open(), *self._options(columns, _BLOCK, types))
-        if not all(map(_are_plain, read.select(list(floats)))):
-            raise pa.ArrowInvalid("there may be integers beyond 64 bits, or markers with blanks")
+        if any(map(_any_nan, read.select(list(floats)))):
+            raise pa.ArrowInvalid("a missing-value marker with blanks around it is text")
         return pa.table({n: read[n] if n in floats else infer(read[n]) for n in columns})
 
     def _options(
         self, columns: Sequence[str], block: int, types: Mapping[str, pa.DataType] | pa.Schema
     ) -> tuple[Any, ...]:
-        """Return how Arrow reads columns, in blocks of bytes; types not given are inferred."""
+        """Return how Arrow reads columns of these types, in blocks of bytes."""
         return (
             pyarrow.csv.ReadOptions(
                 column_names=self.names, skip_rows=self.lines, block_size=block

@@ -85,7 +85,7 @@ def read_values(
     names = sources[0].names if columns is None else list(dict.fromkeys(columns))
     check_columns(path, sources[0].names, names)
     free = free_columns(sources[0], names, format)
-    if format is None and free and free == names:
+    if format is None and free:
         tables = [source.values(names) for source in sources if isinstance(source, CsvSource)]
         if all(table.schema == tables[0].schema for table in tables):
             return pa.concat_tables(tables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,10 @@ FILES = {
     "integers with gaps": "a,n\nx,1\ny,\nz,3\n",
     "leading zeros": "a,n\n007,01\n01,02\nA1,03\n",
     "beyond 64 bits": "a,n\nA,18446744073709551615\nB,9223372036854775808\n",
+    "plus signs": "a,n\n+4,x\n5,y\n",
+    "a plus sign beyond 53 bits": "a,n\n+9007199254740993,x\n5,y\n",
+    "just beyond 63 bits": "a,n\n9223372036854775808,x\n9223372036854775808,y\n",
+    "one quoted line": 'a,n\n"x\ny",1\nz,2\n',
     "hexadecimal": "a,n\n0x1F,1\n2,0X2\n",
     "a mark of UTF-8": "\ufeffa,n\nNA,1\nx,2\n",
     "empty lines": "a,n\n\nNA,1\n\nx,2\n",
@@ -58,7 +63,9 @@ UNEVEN = {
     "truth and then a number": "a,n\n" + "True,1\nFalse,2\n" * 30 + "1,3\n" * 3,
     "unsigned beside a negative one": "a,n\n" + "-1,1\n" * 60 + "18446744073709551615,3\n" * 3,
     "hexadecimal at the end": "a,n\n" + "1,2\n" * 120 + "0x1F,-0x2\n" * 3,
-    "a mark between blanks at the end": "a,n\n" + "0.5,1.5\n" * 60 + " nan,NaN \n" * 3,
+    "upper hexadecimal at the end": "a,n\n" + "1,2\n" * 120 + "0X1F,3\n" * 3,
+    "truth after many gaps": "a,n\n" + ",1\n" * 120 + "True,1\nFalse,2\n" * 3,
+    "a mark between blanks at the end": "a,n\n" + "0.5,1.5\n" * 120 + " nan,NaN \n" * 3,
     "a long cell": "a,n\n" + "x,1\n" * 60 + f'"{"y" * 200_000}\n",2\n' * 2,
 }
 """Files of which a part by itself looks like something else."""
@@ -214,23 +221,39 @@ NUMBERS_AND_NEARLY = (
 )  # fmt: skip
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(
-    first=st.lists(st.sampled_from(["1", "-7", "1.5", "", "NA", "1" * 20]), min_size=1, max_size=3),
+    first=st.lists(st.sampled_from(["1", "+4", "1.5", ""]), min_size=1, max_size=3)
+    | st.lists(st.sampled_from(NUMBERS_AND_NEARLY), min_size=1, max_size=3),
     odd=st.lists(st.sampled_from(NUMBERS_AND_NEARLY), max_size=3),
+    times=st.sampled_from([1, 60]),
 )
 def test_the_first_rows_change_no_value(
-    first: list[str], odd: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    first: list[str], odd: list[str], times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Types that are seen in them only make it faster."""
     monkeypatch.setattr(csv, "_SAMPLE", 200)
-    path = column(tmp_path, first * 5)
-    with path.open("a", encoding="utf-8", newline="") as file:
-        file.writelines(f"{cell};1\n" for cell in odd)
-    (source,) = open_sources(path)
-    cells = source.table(["a", "n"])
-    wanted = pa.table({name: csv.infer(cells[name]) for name in cells.column_names})
-    assert source.values(["a", "n"]).equals(wanted)
+    cells = [*first * times, *odd]
+    path = written(tmp_path, "\n".join(["a;n", *(f"{cell};{cell}" for cell in cells), ""]))
+    (opened,) = open_sources(path)
+    for source in (opened, replace(opened, raw=("a",))):
+        texts = source.table(["a", "n"])
+        wanted = pa.table({name: csv.infer(texts[name]) for name in texts.column_names})
+        assert source.values(["a", "n"]).equals(wanted)
+
+
+def test_files_of_a_folder_have_one_type(tmp_path: Path) -> None:
+    for name, cells in {"a": "1.5", "b": "1\n", "c": "", "d": "2\n7"}.items():
+        (tmp_path / f"{name}.csv").write_text(f"x,n\n{cells.strip()},1\n".replace("\n7", ",1\n7"))
+    assert values(pipeline.read_table(tmp_path)["x"]) == [
+        (False, each) for each in (1.5, 1.0, None, 2.0, 7.0)
+    ]
+    (tmp_path / "e.csv").write_text("x,n\ntwo,1\n")
+    assert values(pipeline.read_table(tmp_path)["x"]) == [
+        (False, each) for each in ("1.5", "1", None, "2", "7", "two")
+    ]
 
 
 def test_a_format_without_columns_says_what_is_missing(tmp_path: Path) -> None:
