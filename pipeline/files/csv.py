@@ -128,6 +128,13 @@ def _parse(cells: Cells) -> tuple[Cells, Cells]:
     return digits, floats
 
 
+def _are_floats(cells: Cells) -> bool:
+    """Whether cells are numbers, and not all of them integers."""
+    with suppress(pa.ArrowInvalid):
+        return bool(_numbers(cells).type == pa.float64())
+    return False
+
+
 def _any_nan(floats: Cells) -> bool:
     return bool(pc.any(pc.is_nan(floats)).as_py())
 
@@ -284,8 +291,7 @@ class CsvSource(Source):
         options = self._options(columns, _SAMPLE, self.schema)
         with pyarrow.csv.open_csv(self.text.open(), *options) as reader:
             first = reader.read_next_batch()[:_FEW]
-        kinds = {name: infer(first[name]).type for name in columns}
-        floats = {name: kind for name, kind in kinds.items() if kind == pa.float64()}
+        floats = {name: pa.float64() for name in columns if _are_floats(first[name])}
         types = dict.fromkeys(columns, pa.string()) | floats
         read = pyarrow.csv.read_csv(self.text.open(), *self._options(columns, _BLOCK, types))
         if any(map(_any_nan, read.select(list(floats)))):
