@@ -24,7 +24,7 @@ from pipeline.model import as_given, sharing
 from pipeline.model.certificate import Certificate, certify
 from pipeline.model.contributions import Contributions, contribute
 from pipeline.model.importance import PreparedRows, importance
-from pipeline.model.inputs import DaskInput, Input, is_a, refuse_partitions
+from pipeline.model.inputs import DaskInput, Input, is_a, refuse_partitions, take_rows
 from pipeline.model.lifted import Lifts
 from pipeline.model.methods import spec_has
 from pipeline.model.routing import METHODS as METADATA
@@ -107,9 +107,7 @@ class Answers(Lifts):
             return X, self._on_host(self.plan_.steps[-1].call(method, rows, **y, **params))
         if isinstance(self.inputs_, Schema) and self.inputs_.knows(X):
             return X, self._on_host(self.plan_.call(method, X, **y, **params))
-        if isinstance(self.inputs_, Schema) and not params.get("validate_features", True):
-            X = self.inputs_.by_position(X)  # where XGBoost is to ignore names
-        X = self.inputs_.take(X)
+        X = take_rows(self.inputs_, X, params)
         return X, self._on_host(self._answer(method, X, {**y, **params}))
 
     @property

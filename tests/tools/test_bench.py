@@ -416,22 +416,6 @@ def test_predictions_over_http_are_shown_where_they_were_measured() -> None:
     assert (plain, served.splitlines()[-1]) == ("", line)
 
 
-# Records and documents.
-
-
-@pytest.mark.parametrize("name", CLAIMS)
-def test_every_record_that_is_kept_is_that_of_its_claim(name: str) -> None:
-    path = docs.ROOT / f"docs/results/{name}-cpu/results.json"
-    if not path.exists():
-        assert f"`make bench-{name}` measures it" in docs.claimed(name)
-        pytest.skip("not measured yet")
-    kept, claim = record.load(path), CLAIMS[name]
-    assert (kept.claim, kept.settings.keys()) == (name, claim.settings.keys())
-    assert {each.name for each in kept.variants} >= {each.name for each in claim.variants}
-    named = [{each.name, each.title, each.name.partition(", ")[0]} for each in kept.cases]
-    assert all(each & {*claim.names} for each in named)
-
-
 def files_cell(variant: str, seconds: float, score: float) -> Cell:
     """Return the cell of a variant that takes so long from a file of either format."""
     phases = ("read", "fit", "predict")
@@ -473,3 +457,19 @@ def test_a_variant_that_failed_is_not_the_fastest() -> None:
     assert "at 1,000 rows: – (target: ≤ 1.1)" in files.notes(made)
     assert "| CSV | – | – | 20% |" in files.every(made)
     assert "| CSV | – | 1.000 (0.500) |" in files.every(made)
+
+
+# Records and documents.
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_every_record_that_is_kept_is_that_of_its_claim(name: str) -> None:
+    path = docs.ROOT / f"docs/results/{name}-cpu/results.json"
+    if not path.exists():
+        assert f"`make bench-{name}` measures it" in docs.claimed(name)
+        pytest.skip("not measured yet")
+    kept, claim = record.load(path), CLAIMS[name]
+    assert (kept.claim, kept.settings.keys()) == (name, claim.settings.keys())
+    assert {each.name for each in kept.variants} >= {each.name for each in claim.variants}
+    named = [{each.name, each.title, each.name.partition(", ")[0]} for each in kept.cases]
+    assert all(each & {*claim.names} for each in named)
