@@ -241,6 +241,6 @@ CLAIM = Claim(
     start=start,
     names=NAMES,
     variants=[Variant(name=name, title=title) for name, title in TITLES.items()],
-    clock="read, fit, read the rows to predict and predict; a first plain run of at most {budget} s",
+    clock="read, fit, read rows to predict, predict; a first plain run of at most {budget} s",
     notes=notes,
 )
