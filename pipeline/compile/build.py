@@ -116,7 +116,7 @@ def _worker(
 ) -> WorkerNode:
     fits = clone(op.estimator, safe=False) if options.cloned else op.estimator
     return WorkerNode(
-        _make_worker(op, fits),
+        _make_worker(op, fits, of_numbers=twins is not None),
         op.estimator,
         op.path,
         why,
@@ -127,14 +127,14 @@ def _worker(
     )
 
 
-def _make_worker(op: Op, estimator: Any) -> Worker:
+def _make_worker(op: Op, estimator: Any, *, of_numbers: bool) -> Worker:
     """Return what runs an estimator on all rows at once: cuML, or the host."""
     if isinstance(op.rule, CumlBackend):
         return CumlWorker(estimator, op.rule.rule, op.path)
     if op.rule is not None:
         worker: Any = op.rule.place(estimator, op.path, "float64")
         return worker
-    return HostWorker(estimator, op.path)
+    return HostWorker(estimator, op.path, of_numbers=of_numbers)
 
 
 def _leaf(op: Op, options: BuildOptions) -> BlockNode:

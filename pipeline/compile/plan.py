@@ -117,10 +117,11 @@ class Step:
         """Call a method that learns; on the host if the data require it and it may."""
         if frames.is_partitioned(X):
             X = self._gather_if_needed(call, X, y, params)
-        rows = as_passed(X) if type(self.worker) is HostModel else X
-        learn = getattr(self.worker, call)
-        if isinstance(self.worker, Model):
-            learn = partial(keep_means, self.worker, learn, more=call == "partial_fit")
+        worker = self.worker
+        rows = as_passed(X, worker.native) if type(worker) is HostModel else X
+        learn = getattr(worker, call)
+        if isinstance(worker, Model):
+            learn = partial(keep_means, worker, learn, more=call == "partial_fit")
         work = partial(learn, rows, y, **params)
         attempt = partial(run, work, self.name, call, self.device, "what is fitted")
 
@@ -196,7 +197,7 @@ class Step:
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Call a method of what was fitted."""
         if type(self.worker) is HostModel and type(X) is not np.ndarray:
-            X = as_passed(X)
+            X = as_passed(X, self.worker.native)
         work = partial(self.worker.call, method, X, **params)
         return run(work, self.name, method, self.device, "what was fitted")
 

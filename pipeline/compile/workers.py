@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from pipeline.blocks.block import Numbers, Objects, Unread, flat
 from pipeline.blocks.csr import ReadSparse, write_sparse
@@ -19,7 +21,9 @@ from pipeline.compile.nodes import BlockNode, NodeInput, check_type
 from pipeline.errors import DataError, Reason, Unsupported, in_both_words
 from pipeline.table import convert, frames
 from pipeline.table.borrowed import borrow
+from pipeline.table.output import container
 from pipeline.trace import record
+from pipeline.twins import TWINS
 from pipeline.typing import Array, Estimator, Params, Target
 from pipeline.typing import Table as Rows
 
@@ -48,6 +52,14 @@ class HostWorker:
 
     Rows of a GPU are copied to it, and its results are copied back.
 
+    Parameters
+    ----------
+    estimator : transformer
+    path : str
+        Of the transformer in the estimator.
+    of_numbers : bool
+        It is in the place of twins: `fit` may read a frame as a matrix.
+
     Examples
     --------
     >>> import numpy as np
@@ -56,8 +68,8 @@ class HostWorker:
     (3, 1)
     """
 
-    def __init__(self, estimator: Estimator, path: str) -> None:
-        self.estimator, self.path = estimator, path
+    def __init__(self, estimator: Estimator, path: str, *, of_numbers: bool = False) -> None:
+        self.estimator, self.path, self.of_numbers = estimator, path, of_numbers
         self.native = borrow(estimator)
 
     def fit_transform(self, X: Rows, y: Target, **params: Any) -> Any:
@@ -66,7 +78,7 @@ class HostWorker:
 
     def fit(self, X: Rows, y: Target, **params: Any) -> None:
         """Fit, and transform no row."""
-        self.native.fit(convert.as_passed(self._move(X, "cpu")), y, **params)
+        self._fit("fit", convert.as_passed(self._move(X, "cpu"), self.native), y, params)
 
     def fit_more(self, X: Rows, y: Target, **params: Any) -> None:
         """Add rows to those of `fit`; what `to_sklearn` has returned does not change."""
@@ -75,15 +87,24 @@ class HostWorker:
 
     def _learn(self, X: Rows, y: Target, params: Params) -> Any:
         if hasattr(self.native, "fit_transform"):
-            return self.native.fit_transform(X, y, **params)
+            return self._fit("fit_transform", X, y, params)
         return self.native.fit(X, y, **params).transform(X)
+
+    def _fit(self, method: str, X: Rows, y: Target, params: Params) -> Any:
+        """Fit to a frame, or to its matrix, of which scikit-learn checks no names and types."""
+        first = _first(self.native)
+        if not (self.of_numbers and _reads_as_matrix(first, X)):
+            return getattr(self.native, method)(X, y, **params)
+        made = getattr(self.native, method)(X.to_numpy(), y, **params)
+        first.feature_names_in_ = X.columns.to_numpy(dtype=object)
+        return made
 
     def call(self, method: str, X: Rows) -> Any:
         """Return the result of a method."""
         return self._at_home(getattr(self.native, method), X)
 
     def _at_home(self, work: Callable[..., Any], X: Rows, **params: Any) -> Any:
-        made = work(convert.as_passed(self._move(X, "cpu")), **params)
+        made = work(convert.as_passed(self._move(X, "cpu"), self.native), **params)
         if (device := frames.device_of(X)) == "cpu":
             return made
         if frames.is_sparse(made):
@@ -104,6 +125,23 @@ class HostWorker:
     def resume(self, fitted: Estimator) -> None:
         """Take a fitted transformer."""
         self.native = fitted
+
+
+def _first(part: Any) -> Any:
+    """Return the first step of a pipeline, of whatever depth."""
+    return _first(part.steps[0][1]) if type(part) is Pipeline else part
+
+
+def _reads_as_matrix(first: Any, X: Rows) -> bool:
+    """Return whether a transformer makes the same of the matrix of a frame as of the frame."""
+    return (
+        type(first) in TWINS
+        and type(first) is not FunctionTransformer  # its function may ask for a frame
+        and container(first) == "default"
+        and type(X) is pd.DataFrame
+        and len({*frames.types(X)}) == 1
+        and {*map(type, X.columns)} == {str}
+    )
 
 
 def _as_on_gpu(rows: Any) -> Any:

@@ -26,6 +26,7 @@ from pipeline.typing import Column, Table
 _PLAIN = "iufb"
 _LOOSE = (np.dtypes.ObjectDType, pd.ArrowDtype)
 """Types of columns that hold what another type says better, but for the plain ones of Arrow."""
+_VECTORIZERS = "sklearn.feature_extraction.text"
 _TYPES: dict[str, type] = {"b": bool, "i": int, "u": int}
 _ARRAY = "array"
 """In `attrs` of a frame: the kind of the array or lists that its rows were passed as."""
@@ -227,8 +228,10 @@ def origins(given: Any, X: Table) -> dict[Any, Origin]:
     return {name: origin for name, origin in every.items() if origin is not None}
 
 
-def as_passed(X: Table) -> Any:
+def as_passed(X: Table, reader: Any = None) -> Any:
     """Return rows in the form in which they were passed: a frame, or a matrix.
+
+    scikit-learn's vectorizers get texts as an array, for they iterate: Arrow would make each alone.
 
     >>> as_passed(convert([["a", 1]])).tolist()
     [['a', 1]]
@@ -236,7 +239,8 @@ def as_passed(X: Table) -> Any:
     dtype('<U1')
     """
     if not frames.is_frame(X):
-        return X
+        texts = type(X) is pd.Series and type(reader).__module__ == _VECTORIZERS
+        return X.to_numpy(dtype=object) if texts else X
     if X.attrs.get(frames.NONE):
         nulls = [name for name in X if _origin_in_arrow(X, name) == _NULLS]
         objects = {n: X[n].astype(object).where(X[n].notna(), None) for n in nulls}

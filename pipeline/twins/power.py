@@ -10,13 +10,16 @@ from sklearn.base import clone
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 
 from pipeline.blocks.block import Numbers
+from pipeline.system import threads
 from pipeline.table import frames
 from pipeline.twins.scalers import RowsTwin, StandardScalerTwin, floats, standardize
 from pipeline.twins.statistics.moments import Moments, moments
-from pipeline.twins.statistics.quantiles import RowBlocks, on_all_cores
+from pipeline.twins.statistics.quantiles import RowBlocks
 from pipeline.twins.twin import any_value
 from pipeline.typing import Array
 
+LONG = 50_000
+"""Rows for which SciPy's calls are long enough that threads do not wait for each other."""
 FLOAT = np.finfo("float64")
 ALMOST_ZERO = 1e-20
 """``expm1(p * x) / p`` is x to the last digit for this p, and 0 / 0 for 0."""
@@ -25,8 +28,8 @@ ALMOST_ZERO = 1e-20
 class PowerTransformerTwin(RowsTwin):
     """Bring each column near to a normal distribution by Yeo's and Johnson's most likely power.
 
-    Rows of the host are learnt from by scikit-learn, column by column on all cores. On a GPU
-    SciPy's optimisers ask for the likelihood of some 30 powers, which is computed there. The
+    Rows of the host are learnt from by scikit-learn, many of them column by column on all cores. On
+    a GPU SciPy's optimisers ask for the likelihood of some 30 powers, which is computed there. The
     optimum is flat, so that such a power agrees with scikit-learn's to some 8 digits.
     """
 
@@ -39,18 +42,19 @@ class PowerTransformerTwin(RowsTwin):
         bounds = stats.min_max
         self.refuse_columns(bounds.empty, "hold no values; drop them")
         stats.record_transfers()
+        on_host = stats.xp is np
+        if on_host and stats.n_rows < LONG:
+            self.fitted = clone(self.estimator).fit(stats.to_host())
+            return
         low, high = floats(bounds.low), floats(bounds.high)  # whose type bounds the powers
-        learn = self._learn_on_host if stats.xp is np else self._learn_on_gpu
+        learn = self._learn_on_host if on_host else self._learn_on_gpu
+        apply = threads.each if on_host else map
         with np.errstate(all="ignore"):
-            columns = on_all_cores(
-                lambda j: learn(stats.column(j), low[j], high[j]),
-                range(stats.n_columns),
-                stats.blocks[0],
-            )
-        # scikit-learn checks the parameters and makes the scaler.
-        fitted = self.fitted = clone(self.estimator).fit(
-            np.repeat([[1.0], [2.0]], stats.n_columns, axis=1)
-        )
+            columns = [
+                *apply(lambda j: learn(stats.column(j), low[j], high[j]), range(stats.n_columns))
+            ]
+        # scikit-learn checks the parameters and makes the scaler; of constants it seeks no power.
+        fitted = self.fitted = clone(self.estimator).fit(np.ones((2, stats.n_columns)))
         powers, *learnt = np.stack(columns, axis=1)
         fitted.lambdas_ = powers.astype(floats(bounds.low).dtype)
         if self.estimator.standardize:

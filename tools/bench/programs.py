@@ -20,18 +20,32 @@ from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import (
+    ElasticNet,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    SGDClassifier,
+)
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import StratifiedKFold
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
     RobustScaler,
+    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -56,7 +70,7 @@ LEVELS = {
     "carrier": 16, "origin": 3, "dest": 105, "tailnum": 4_043,
 }  # fmt: skip
 """Column of texts -> how many different ones; those of flights are as many as in 2013."""
-LABEL, AMOUNT = "label", "amount"
+LABEL, AMOUNT, COUNT = "label", "amount", "count"
 WORDS, VOCABULARY = 8, 20_000
 """Words in a text, and words that there are."""
 HELD_OUT = 4
@@ -73,20 +87,25 @@ SAME_SCORE = 0.001
 
 
 class Program(NamedTuple):
-    """An estimator, the columns that it is given, and its target: empty where it needs none."""
+    """An estimator, the columns that it is given, and its target: empty where it needs none.
+
+    A single name stands for a series.
+    """
 
     estimator: BaseEstimator
-    columns: list[str]
+    columns: list[str] | str
     target: str = LABEL
 
 
 ONE_HOT = OneHotEncoder(handle_unknown="ignore")
 FILLED = make_pipeline(SimpleImputer(), StandardScaler())
+DENSE = OneHotEncoder(drop="first", sparse_output=False)
 ORDINAL = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
 TARGET = TargetEncoder(cv=StratifiedKFold(shuffle=True, random_state=0))
 FOREST = RandomForestClassifier(n_estimators=50, max_depth=10, n_jobs=-1, random_state=0)
 BOOSTING = HistGradientBoostingClassifier(random_state=0)
-SVC, XGB = LinearSVC(random_state=0), XGBClassifier(random_state=0)
+SGD, SVC = SGDClassifier(random_state=0), LinearSVC(random_state=0)
+XGB = XGBClassifier(random_state=0)
 
 
 def _numbers(*steps: BaseEstimator, target: str = LABEL) -> Program:
@@ -98,9 +117,12 @@ def _one_hot(names: list[str], *after: BaseEstimator, target: str = LABEL) -> Pr
     return Program(make_pipeline(columns, *after), [*NUMBERS, *names], target)
 
 
-def _encoded(encoder: BaseEstimator, names: list[str], model: BaseEstimator) -> Program:
-    columns = make_column_transformer(("passthrough", NUMBERS), (encoder, names))
-    return Program(make_pipeline(columns, model), [*NUMBERS, *names])
+def _encoded(
+    encoder: BaseEstimator, names: list[str], model: BaseEstimator, numbers: Any = "passthrough",
+    target: str = LABEL,
+) -> Program:  # fmt: skip
+    columns = make_column_transformer((numbers, NUMBERS), (encoder, names))
+    return Program(make_pipeline(columns, model), [*NUMBERS, *names], target)
 
 
 def _text(vectorizer: BaseEstimator, names: list[str], model: BaseEstimator) -> Program:
@@ -127,7 +149,24 @@ PROGRAMS: dict[str, Program] = {
     "target-xgboost": _encoded(TARGET, [*SOME, "many"], XGB),
     "tfidf-logistic": _text(TfidfVectorizer(), FEW, LogisticRegression()),
     "flights-logistic": Program(make_pipeline(ONE_HOT, LogisticRegression()), FLIGHTS),
-}
+    "logistic": _numbers(FILLED, LogisticRegression()),
+    "minmax-bayes": _numbers(SimpleImputer(), MinMaxScaler(), GaussianNB()),
+    "power-elasticnet": _numbers(SimpleImputer(), PowerTransformer(), ElasticNet(), target=AMOUNT),
+    "quantile-sgd": _numbers(SimpleImputer(), QuantileTransformer(random_state=0), SGD),
+    "spline-ridge": _numbers(SimpleImputer(), SplineTransformer(), Ridge(), target=AMOUNT),
+    "bins-logistic": _numbers(
+        SimpleImputer(), KBinsDiscretizer(quantile_method="averaged_inverted_cdf"),
+        LogisticRegression(),
+    ),
+    "union-logistic": _numbers(
+        FILLED, make_union(PCA(3), SelectKBest(k=5)), LogisticRegression()
+    ),
+    "gaps-xgboost": _numbers(XGB),
+    "onehot50-linear": _encoded(DENSE, SOME, LinearRegression(), FILLED, AMOUNT),
+    "onehot50-poisson": _one_hot(SOME, PoissonRegressor(), target=COUNT),
+    "counts-bayes": Program(make_pipeline(CountVectorizer(), MultinomialNB()), "text"),
+    "hashing-sgd": _text(HashingVectorizer(), FEW, SGD),
+}  # fmt: skip
 """Parameters are the defaults, save what makes runs repeatable and lets unseen values pass."""
 
 
@@ -151,6 +190,7 @@ def write(path: Path, rows: int, seed: int) -> None:
     starts = pa.array(np.arange(0, len(words) + 1, WORDS, dtype="int32"))
     columns["text"] = pc.binary_join(pa.ListArray.from_arrays(starts, texts), " ")
     columns |= {LABEL: pa.array((amount > amount.mean()).astype("int64")), AMOUNT: pa.array(amount)}
+    columns[COUNT] = pa.array(random.poisson(np.exp(0.5 * amount / amount.std())))
     pq.write_table(pa.table(columns), path)
 
 
@@ -167,7 +207,7 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     program, rows = PROGRAMS[case.title], int(case.facts["rows"])
     if variant == ONE:
         threadpool_limits(1, user_api="blas")
-    names = [*program.columns, *filter(None, [program.target])]
+    names = [*np.atleast_1d(program.columns), *filter(None, [program.target])]
     frame = pd.read_parquet(ask.home / f"{rows}.parquet", columns=names)
     parts = frame.iloc[:rows], frame.iloc[rows:]
     learnt, new = (
@@ -216,7 +256,7 @@ def _score(model: Any, found: Any, new: tuple[Any, Any]) -> float:
         return float(abs(found).mean())
     if y is None:
         return float(model.score(X)) / len(X)
-    return float((r2_score if y.name == AMOUNT else accuracy_score)(y, found))
+    return float((accuracy_score if y.name == LABEL else r2_score)(y, found))
 
 
 def _cases(ask: Ask) -> Iterator[record.Case]:

@@ -6,10 +6,10 @@ fit in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils import resample
@@ -18,13 +18,9 @@ from pipeline import trace
 from pipeline.system import threads
 from pipeline.table import encode, frames
 from pipeline.twins.statistics.min_max import MinMax, min_max
-from pipeline.typing import Array
 
 SMALL = 2**16
 """Cells of which a statistic is found sooner than threads are started."""
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -172,8 +168,3 @@ def _quantiles_on_gpu(stat: RowBlocks, q: np.ndarray) -> np.ndarray:
     found = frames.to_host(stat.xp.stack([*map(select, range(stat.n_columns))])).astype("float64")
     lower, upper = found[:, 0], found[:, 1]
     return (lower + (upper - lower) * (places - low)).T
-
-
-def on_all_cores(function: Callable[[T], R], items: Sequence[T], like: Array) -> list[R]:
-    """Call a function for each item, on all cores where the array `like` is on the CPU."""
-    return list((threads.each if frames.device_of(like) == "cpu" else map)(function, items))
