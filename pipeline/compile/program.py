@@ -97,6 +97,7 @@ class Program:
         self.flat: FlatProgram | None = None
         self._warnings: list[str] = []
         self._sparse: bool | None = None
+        self._last_works_on_all = False
         self.width = self.widest = 0
         self.head: pd.DataFrame | None = None
         self.resumed = self.named = False
@@ -236,6 +237,7 @@ class Program:
         self.flat = FlatProgram(self.node, self.head)
         ends = self.node.ends()
         self._warnings = warnings_of([end.twin for end in ends if isinstance(end, TransformerNode)])
+        self._last_works_on_all = [*map(type, ends)] == [WorkerNode]
         # What workers make is seen when they have run.
         self._sparse = None if WorkerNode in map(type, ends) else self.makes_sparse
 
@@ -291,10 +293,10 @@ class Program:
             self.width = int(made.shape[1])
             return made
         read = reading(table)
-        if self.step in self.own:
-            made = self._hand_on(table, read)
-        elif self.makes_sparse if self._sparse is None else self._sparse:
+        if self.makes_sparse if self._sparse is None else self._sparse:
             made = write_sparse(table, read, self.dtype)
+        elif self._last_works_on_all and not names and table.device == "cpu":
+            made = self._hand_on(table, read)
         elif names:
             made = tables.write_frame(table, read, self.dtype, names)
         else:
@@ -305,7 +307,7 @@ class Program:
         return made
 
     def _hand_on(self, table: Table, read: Read) -> Any:
-        """Return what scikit-learn's own step has made of all rows, with no second copy."""
+        """Return what a worker has made of all rows, with no second copy."""
         block: Any = read(table.whole)
         if not isinstance(block, Numbers):  # of few rows, which twins have read
             return tables.write_matrix(table, read, self.dtype, order=self.order)

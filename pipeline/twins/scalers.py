@@ -47,7 +47,7 @@ class StandardScalerTwin(Twin[Moments]):
     takes_sparse = True
     supported_params = any_value("with_mean", "with_std", "copy")
     exact = True
-    slower = {"F": range(100_000, 3_000_000)}
+    slower = {"F": range(15_000, 8_000_000)}
     weighted = True
 
     def statistics(self, block: Numbers, *aligned: Any) -> Moments:
@@ -84,7 +84,7 @@ class _RangeTwin(Twin[MinMax]):
     """What both scalers share: scikit-learn fits itself on a table of the extremes."""
 
     exact = True
-    slower = {"F": range(50_000, 5_000_000)}
+    slower = {"F": range(15_000, 10_000_000)}
 
     def statistics(self, block: Numbers, *aligned: Any) -> MinMax:
         """Return the bounds of the block."""
@@ -143,7 +143,7 @@ class RobustScalerTwin(RowsTwin):
         "with_centering", "with_scaling", "quantile_range", "unit_variance", "copy"
     )
     exact = True
-    slower = {"F": range(20_000, 800_000), "C": range(10_000, 500_000)}
+    slower = {"F": range(10_000, 1_000_000), "C": range(10_000, 500_000)}
 
     def finalize(self, stats: RowBlocks) -> None:
         """Set `center_` and `scale_` as scikit-learn does."""
@@ -246,7 +246,7 @@ class NormalizerTwin(StatelessTwin):
 
     sklearn_class = Normalizer
     takes_sparse = True
-    slower = {"F": range(100_000, 5_000_000), "C": range(300_000, 5_000_000)}
+    slower = {"F": range(15_000, 10_000_000), "C": range(300_000, 5_000_000)}
     supported_params = any_value("norm", "copy")
 
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:

@@ -59,6 +59,9 @@ OWN: dict[str, Any] = {
     "mean": SimpleImputer(),
     "scaler": StandardScaler(),
     "imputer, scaler": make_pipeline(SimpleImputer(), StandardScaler()),
+    "a frame between": make_pipeline(
+        SimpleImputer().set_output(transform="pandas"), StandardScaler()
+    ),
     "before PCA": make_pipeline(SimpleImputer(), StandardScaler(), PCA(2)),
     "columns": make_pipeline(
         make_column_transformer((StandardScaler(), ["a", "b"]), ("passthrough", ["c"])),
@@ -75,6 +78,12 @@ def ran(model: Accelerated) -> set[str]:
     return {place.implementation for place in placements}
 
 
+def names_in(part: Any) -> list[Any]:
+    """Return the names of columns of a fitted estimator, and of the steps in it."""
+    own = list(vars(part).get("feature_names_in_", ()))
+    return [own, *(names_in(step) for _, step in getattr(part, "steps", ()))]
+
+
 def answers(model: Any, rows: Any) -> Any:
     """Return what a fitted model makes of rows."""
     return np.asarray((model.predict if hasattr(model, "predict") else model.transform)(rows))
@@ -85,7 +94,8 @@ def answers(model: Any, rows: Any) -> Any:
 @pytest.mark.parametrize("name", OWN)
 def test_steps_of_numbers_are_sklearns_own(name: str, kind: str, tmp_path: Path) -> None:
     rows = table(kind=kind)
-    expected = answers(clone(OWN[name]).fit(rows, y), rows)
+    plain = clone(OWN[name]).fit(rows, y)
+    expected = answers(plain, rows)
     model = Accelerated(OWN[name], device="cpu").fit(rows, y)
     assert TWIN not in ran(model)
     why = "output for a frame is a frame" if name == "function" else "faster"
@@ -94,6 +104,7 @@ def test_steps_of_numbers_are_sklearns_own(name: str, kind: str, tmp_path: Path)
     assert made.dtype == expected.dtype
     np.testing.assert_array_equal(made, expected)
     np.testing.assert_array_equal(answers(model.to_sklearn(), rows), expected)
+    assert names_in(model.to_sklearn()) == names_in(plain)
     save(model, tmp_path / "own.model")
     loaded = load(tmp_path / "own.model", device="cpu")
     np.testing.assert_array_equal(answers(loaded, rows), expected)
