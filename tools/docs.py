@@ -17,7 +17,6 @@ from pathlib import Path
 import pandas as pd
 
 from pipeline.backends.gpu_rules import APART, CUML, RULES
-from pipeline.benchmark.judge.statistics import cell_parity, speed
 from pipeline.benchmark.record import results
 from pipeline.benchmark.report.markdown import page_markdown
 from pipeline.benchmark.report.panels import comparison_page
@@ -27,13 +26,11 @@ from pipeline.twins import TWINS
 from pipeline.twins.twin import ANY, Twin
 from tools.bench import figure, files, prediction, programs, record
 from tools.bench.__main__ import CLAIMS
-from tools.bench.report import speed as pace
 from tools.bench.report import table, where
 from tools.gpu_proof import tables
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-MEASURED = Path("docs/results/flights-cpu/results.json")
 DESCRIBED = {"Results", "TaskInfo", "Protocol", "Cell", "Run", "Agreement"}
 """Parts of the record that docs/results-schema.md describes."""
 
@@ -112,26 +109,6 @@ def _after(struct: ast.ClassDef, field: ast.AnnAssign) -> str:
     return ""
 
 
-def measured() -> str:
-    """Return the times of the last `make bench`, with its machine."""
-    found = results.load(ROOT / MEASURED)
-    rows = []
-    for pipeline in found.pipelines:
-        reference, ours = (speed(found, pipeline.name, name) for name in ("reference", "cpu"))
-        if reference is None or ours is None or ours.ratio is None or not ours.ratio.interval:
-            raise SystemExit(f"{MEASURED}: {pipeline.name} was not measured; run `make bench`")
-        times = (f"{each:.2f}" for each in (reference.median, ours.median))
-        quality = cell_parity(found, pipeline.name, "cpu")
-        rows.append([pipeline.name, *times, pace(ours.ratio), quality])
-    here, data = found.machine, found.task
-    head = ["pipeline", "scikit-learn, s", "ours, s", "against scikit-learn", "quality"]
-    return (
-        f"{table(head, rows, right=(1, 2))}\n\nMedians of {found.protocol.repeats} interleaved "
-        f"runs, from opening the file to predictions; {data.rows_train:,} training and "
-        f"{data.rows_test:,} test rows; {here.cpu}, {here.cores} cores; {found.created[:10]}."
-    )
-
-
 def tasks() -> str:
     """Return the table of tasks by kind, with their rows, from their files."""
     by_kind: dict[str, list[str]] = {}
@@ -175,7 +152,7 @@ def claimed(name: str) -> str:
 
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "benchmarks.md": {
-        "measured": measured,
+        "measured": partial(tables.reports, DOCS / "results", "flights-cpu"),
         **{name: partial(claimed, name) for name in CLAIMS if name != "threads"},
         "gpu-reports": partial(tables.reports, DOCS / "results"),
     },

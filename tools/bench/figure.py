@@ -33,7 +33,7 @@ def speeds(results: Results) -> str:
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLE)
-        figure = Figure(figsize=(7.2, 6.4), layout="constrained")
+        figure = Figure(figsize=(7.2, 1 + 0.3 * len(titles)), layout="constrained")
         axes = figure.add_subplot()
         for number, (rows, colour) in enumerate(zip(sizes, COLOURS, strict=False)):
             cases = enumerate(f"{title} {rows}" for title in titles)

@@ -1,4 +1,4 @@
-"""Tables for the docs of what `make gpu-proof` measured, each from a folder of records."""
+"""Tables for the docs of reports, and of what `make gpu-proof` measured, each from a folder."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tools.gpu_proof.__main__ import read
 PHASES = ["read", "preprocess", "fit", "predict"]
 
 
-def reports(folder: Path) -> str:
-    """Return the times of the comparisons, against the reference."""
+def reports(folder: Path, which: str = "*-gpu") -> str:
+    """Return the times of the comparisons of a pattern, against the reference."""
     rows, machines = [], []
-    for path in sorted(folder.glob("*-gpu/results.json")):
+    for path in sorted(folder.glob(f"{which}/results.json")):
         found = results.load(path)
         for pipeline in found.pipelines:
             for variant in found.variants:
@@ -30,12 +30,12 @@ def reports(folder: Path) -> str:
                     names = [f"{found.task.name}, {pipeline.name}", f"`{variant.name}`"]
                     rows.append([*names, f"{timed.median:.2f}", pace(timed.ratio), quality])
         here, data = found.machine, found.task
-        gpus = ", ".join(gpu.name for gpu in here.gpus)
+        gpus = "".join(f", {gpu.name}" for gpu in here.gpus)
         machines.append(
             f"- [{data.name}](results/{path.parent.name}/report.md): {data.rows_train:,} training "
             f"and {data.rows_test:,} test rows; medians of {found.protocol.repeats} interleaved "
             f"runs; {here.cpu}, {here.cores} cores, load {here.load_before:.1f} before the first "
-            f"run, {gpus}; {found.created[:10]}"
+            f"run{gpus}; {found.created[:10]}"
         )
     head = ["pipeline", "variant", "seconds", "against scikit-learn", "quality"]
     shown = "\n".join([table(head, rows, right=(2,)), "", *machines])
