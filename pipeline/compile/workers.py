@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -141,7 +142,16 @@ def _reads_as_matrix(first: Any, X: Rows) -> bool:
         and type(X) is pd.DataFrame
         and len({*frames.types(X)}) == 1
         and {*map(type, X.columns)} == {str}
+        and not (type(first) is SimpleImputer and _may_be_empty(X, first.missing_values))
     )
+
+
+def _may_be_empty(X: pd.DataFrame, missing: Any) -> bool:
+    """Return whether an imputer may find columns without values, which it then names."""
+    if not (isinstance(missing, float) and np.isnan(missing)):
+        return True
+    gaps = X.iloc[:99].isna().all().to_numpy()
+    return bool(gaps.any() and X.loc[:, gaps].isna().all().any())
 
 
 def _as_on_gpu(rows: Any) -> Any:

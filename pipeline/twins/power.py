@@ -44,7 +44,7 @@ class PowerTransformerTwin(RowsTwin):
         stats.record_transfers()
         on_host = stats.xp is np
         if on_host and stats.n_rows < LONG:
-            self.fitted = clone(self.estimator).fit(stats.to_host())
+            self.fitted = clone(self.estimator).fit(np.asfortranarray(stats.to_host()))
             return
         low, high = floats(bounds.low), floats(bounds.high)  # whose type bounds the powers
         learn = self._learn_on_host if on_host else self._learn_on_gpu

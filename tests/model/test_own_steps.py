@@ -309,6 +309,7 @@ def test_few_rows_of_other_types_are_sklearns() -> None:
 IMPUTED = make_pipeline(SimpleImputer(), RobustScaler())
 
 
+@pytest.mark.parametrize("n_rows", [100, ROWS])
 @pytest.mark.parametrize("method", ["fit", "fit_transform"])
 @pytest.mark.parametrize(
     "estimator",
@@ -321,12 +322,14 @@ IMPUTED = make_pipeline(SimpleImputer(), RobustScaler())
     ],
     ids=["imputer", "first", "last", "union", "columns"],
 )
-def test_a_fit_warns_of_dropped_columns_where_sklearn_does(estimator: Any, method: str) -> None:
+def test_a_fit_warns_of_dropped_columns_where_sklearn_does(
+    estimator: Any, method: str, n_rows: int
+) -> None:
     said = []
     for model in (clone(estimator), Accelerated(clone(estimator), device="cpu")):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            getattr(model, method)(X[:100].assign(b=np.nan))
+            getattr(model, method)(X[:n_rows].assign(b=np.nan))
         said.append([str(w.message) for w in caught if "Skipping" in str(w.message)])
     assert said[0] == said[1]
 
