@@ -150,7 +150,7 @@ def _may_be_empty(X: pd.DataFrame, missing: Any) -> bool:
     """Return whether an imputer may find columns without values, which it then names."""
     if not (isinstance(missing, float) and np.isnan(missing)):
         return True
-    gaps = pd.isna(X.iloc[:99].to_numpy()).all(axis=0)
+    gaps: Any = pd.isna(X.iloc[:99].to_numpy()).all(axis=0)
     return bool(gaps.any() and X.loc[:, gaps].isna().all().any())
 
 
