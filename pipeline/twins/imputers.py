@@ -59,7 +59,7 @@ class SimpleImputerTwin(Twin[Seen]):
         "keep_empty_features": (False, True),
     }
     exact = True
-    slower = {"F": range(15_000, 8_000_000)}
+    slower = {"F": range(15_000, 3_000_000)}
 
     @classmethod
     def slower_at(cls, estimator: SimpleImputer) -> Mapping[str, range]:
