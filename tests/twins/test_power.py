@@ -6,8 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
-from sklearn.preprocessing import PowerTransformer
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PowerTransformer, StandardScaler
 
+from pipeline import Accelerated
 from pipeline.twins.power import most_likely_power, signed_logs
 from tests.strategies import tables
 from tests.twins.columns import BOOLEANS, NUMBERS, frame
@@ -90,3 +94,11 @@ def test_any_table_of_numbers(X: pd.DataFrame) -> None:
     if len(X.columns):
         with quiet():
             assert_parity(PowerTransformer(), X)
+
+
+def test_few_rows_of_columns_side_by_side_are_transformed_bit_for_bit() -> None:
+    X = pd.DataFrame(np.random.default_rng(3).normal(size=(2000, 5)) * 3, columns=list("abcde"))
+    scaled = make_column_transformer((StandardScaler(), list("abcde")))
+    estimator = make_pipeline(scaled, PowerTransformer())
+    made = Accelerated(estimator, device="cpu").fit_transform(X)
+    np.testing.assert_array_equal(made, clone(estimator).fit_transform(X))
