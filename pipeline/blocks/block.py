@@ -375,7 +375,7 @@ def as_dates(block: Block, rows: Rows) -> Dates:
 def holds_others(block: Block, X: Table) -> bool:
     """Return whether a block holds anything but numbers."""
     if isinstance(block, Unread):
-        return not all(frames.holds_numbers(frames.column(X, name)) for name in block.names)
+        return not all(frames.is_numeric(frames.column(X, name).dtype) for name in block.names)
     if isinstance(block, Objects):
         return block.dtype.kind not in "iufb"
     return isinstance(block, Categories | Dates)

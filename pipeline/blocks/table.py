@@ -32,7 +32,6 @@ from pipeline.blocks.block import (
     as_numbers,
     common_type,
     flat,
-    holds_others,
 )
 from pipeline.errors import DataError
 from pipeline.system import devices, threads
@@ -122,7 +121,9 @@ class Table:
     @cached_property
     def _held(self) -> dict[Any, Any]:
         """The columns as pandas holds them, not to be written to; empty for other tables."""
-        return frames.arrays(self.X) if isinstance(self.X, pd.DataFrame) else {}
+        if not isinstance(self.X, pd.DataFrame):
+            return {}
+        return dict(zip(self.names, frames.arrays(self.X), strict=True))
 
     @cached_property
     def by_row(self) -> np.ndarray | None:
@@ -188,10 +189,13 @@ class Table:
 
     def _coded(self, name: Any) -> encode.Coded:
         """Return a column of the host as codes."""
-        if self.n_rows <= FEW_CELLS and name in self._held and not self.X.attrs.get(frames.NONE):
-            few = encode.encode_few(self._held[name])
-            if few is not None:
-                return few
+        cells = self._held.get(name)
+        if cells is None or self.X.attrs.get(frames.NONE):
+            return encode.categories(self.X, name)
+        if self.n_rows <= FEW_CELLS and (few := encode.encode_few(cells)) is not None:
+            return few
+        if isinstance(cells, pd.Categorical):
+            return encode.encode_declared(cells, name)
         return encode.categories(self.X, name)
 
     def _number_on_gpu(self, name: Any) -> tuple[Any, Any]:
@@ -210,10 +214,14 @@ class Table:
 
     def has(self, types: Sequence[tuple[Any, Any]]) -> bool:
         """Return whether columns have these types, whatever categories they list."""
-        held = self._held or self.X
-        found = [held[name].dtype if self.framed else self.X.dtype for name, _ in types]
+        found = self.types([name for name, _ in types])
         fitted = [dtype for _, dtype in types]
         return found == fitted or all(map(_alike, found, fitted))
+
+    def types(self, names: Sequence[Any]) -> list[Any]:
+        """Return the types of columns."""
+        held = self._held or self.X
+        return [held[name].dtype if self.framed else self.X.dtype for name in names]
 
     def first(self) -> Part:
         """Return the first row; of a table that is one block, all of it, which is made anyway."""
@@ -477,7 +485,7 @@ def blocks_to_write(read: Read, part: Part, *, beside: bool) -> list[Block]:
 def _as_written(block: Unread, part: Part) -> Block:
     """Return columns of the table as numbers, or as they are where some are none."""
     table = part.table
-    if table.device == "cuda" or not holds_others(block, table.X):
+    if table.device == "cuda" or all(map(frames.is_numeric, table.types(block.names))):
         return as_numbers(block, part)
     return Objects(table.select(block.names), part.rows)
 

@@ -98,28 +98,48 @@ def _other_categories(series: Column, name: Name) -> Coded:
     if series.dtype == object and kind == "pandas":
         return encode_objects(series.to_numpy(), name)
     declared = str(series.dtype) == "category"
-    if not declared and kind == "cudf":
+    if declared and kind == "pandas":
+        return encode_declared(series.array, name)
+    if declared:
+        codes = series.cat.codes.fillna(-1).to_cupy()
+        return _as_declared(codes, host_index(series.cat.categories), series.hasnans, name)
+    if kind == "cudf":
         # As categories, text in some rows of a table would have the nulls of its first rows.
         codes, values = series.factorize()
         return Coded(codes.astype("int32"), host_index(values))
-    series = series if declared else series.astype("category")
-    codes = getattr(series.cat.codes.fillna(-1), frames.TO_ARRAY[kind])()
-    known = series.cat.categories
-    if kind == "pandas" and len(codes) * FEW < len(known):  # most of which no row has
+    known = _used(series.astype("category").array)
+    return known._replace(values=known.values.astype(object))
+
+
+def encode_declared(cells: pd.Categorical, name: Name) -> Coded:
+    """Return the codes of declared categories.
+
+    >>> encode_declared(pd.Categorical(["b", None, "a"], categories=["b", "a"]), "t").codes.tolist()
+    [0, -1, 1]
+    """
+    codes, values = _used(cells)
+    return _as_declared(codes, values, bool((codes < 0).any()), name)
+
+
+def _used(cells: pd.Categorical) -> Coded:
+    """Return codes and categories, without those that no row has where they are most."""
+    codes, known = cells.codes, cells.categories
+    if len(codes) * FEW < len(known):
         there = codes >= 0
         used, places = np.unique(codes[there], return_inverse=True)
         codes, known = np.full(len(codes), -1, dtype="int32"), known.take(used)
         codes[there] = places
-    values = host_index(known)
-    if not declared:
-        return Coded(codes, values.astype(object))
-    if values.dtype.kind == "f" and np.isinf(values).any():
-        floats = frames.values_of(series.astype("float64"), name)
-        raise frames.infinite_numbers(name, abs(floats) == np.inf)
-    missing, letter = bool(series.hasnans), values.dtype.kind
+    return Coded(codes, host_index(known))
+
+
+def _as_declared(codes: Array, values: np.ndarray, missing: bool, name: Name) -> Coded:
+    """Return the codes of declared categories, of the type that scikit-learn gives their column."""
+    letter = values.dtype.kind
+    if letter == "f" and np.isinf(values).any():
+        infinite = frames.xp(codes).asarray(np.append(np.isinf(values), False))
+        raise frames.infinite_numbers(name, infinite[codes])
     if letter in "mM" and missing:
         raise missing_dates(name)
-    # Declared categories have the type that scikit-learn gives their column.
     as_float = letter == "b" or (letter in "iu" and missing)
     return Coded(codes, as_floats(values, name) if as_float else values)
 

@@ -98,7 +98,7 @@ def types(X: Table) -> list[Any]:
     if type(X) is not pd.DataFrame:
         return list(X.dtypes)
     frame: Any = X
-    return [*map(attrgetter("dtype"), frame._iter_column_arrays())]  # of no series, made for it
+    return [*map(attrgetter("dtype"), frame._iter_column_arrays())]
 
 
 def holds_sparse(X: Table, names: Collection[Name] | None = None) -> bool:
@@ -135,14 +135,14 @@ def column(X: Table, name: Name) -> Any:
     return X[name] if hasattr(X, "columns") else X[:, name]
 
 
-def arrays(X: Table) -> dict[Name, Any]:
+def arrays(X: Table) -> list[Any]:
     """Return the columns of a pandas frame as it holds them: a series of each takes far longer.
 
-    >>> arrays(pd.DataFrame({"n": [1.5], "t": ["a"]}))["n"]
+    >>> arrays(pd.DataFrame({"n": [1.5], "t": ["a"]}))[0]
     array([1.5])
     """
     frame: Any = X
-    return dict(zip(X.columns.tolist(), frame._iter_column_arrays(), strict=True))
+    return list(frame._iter_column_arrays())
 
 
 def at(X: Table, rows: np.ndarray | slice) -> Any:
@@ -194,10 +194,9 @@ def numbers(X: Table, name: Name) -> Any:
     return values
 
 
-def holds_numbers(series: Column) -> bool:
-    """Return whether a column holds numbers, or categories that are numbers."""
-    dtype = series.dtype
-    if str(dtype) == "category":
+def is_numeric(dtype: DType) -> bool:
+    """Return whether a type is that of numbers, or of categories that are numbers."""
+    if not isinstance(dtype, np.dtype) and str(dtype) == "category":
         dtype = dtype.categories.dtype
     return dtype.kind in "iufb"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
@@ -19,6 +20,8 @@ from pipeline.table.borrowed import FRAMED, borrow, in_place
 from pipeline.typing import Array, Column, Estimator, Names, Table
 
 CONTAINERS = ("default", "pandas", "polars")
+CACHED_CELLS = 2**16
+"""Cells that are looked at together, half a MiB of float64."""
 
 
 def container(estimator: Estimator) -> str:
@@ -155,7 +158,15 @@ def check_finite(X: Table) -> None:
     """Reject infinite numbers in a frame or matrix, for a library that takes them silently."""
     if frames.is_frame(X):
         names = [name for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "") == "f"]
+    elif frames.is_finite(X, frames.xp(X)) or (type(X) is np.ndarray and not _has_infinite(X)):
+        names = []
     else:
-        names = [] if frames.is_finite(X, frames.xp(X)) else list(range(X.shape[1]))
+        names = list(range(X.shape[1]))
     for name in names:
         frames.numbers(X, name)
+
+
+def _has_infinite(X: np.ndarray) -> bool:
+    """Return whether some number is infinite, given some rows at a time: they stay in the cache."""
+    step = max(1, CACHED_CELLS // max(1, X.shape[1]))
+    return any(np.isinf(X[i : i + step]).any() for i in range(0, len(X), step))

@@ -40,7 +40,7 @@ UNKNOWN = -1
 """Position of a value that was not there at fit: the last entry of a look-up table is its."""
 NO_COLUMN = -2
 """Position of a category whose output column is dropped."""
-FEW = 32
+FEW = 256
 """Values up to which each is looked up by itself: pandas takes longer to begin."""
 
 

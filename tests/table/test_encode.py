@@ -101,7 +101,7 @@ def test_categories_stand_for_the_values(kind: str) -> None:
 def test_any_column_is_its_codes(X: pd.DataFrame) -> None:
     ways = (
         [encode.categories(X, name) for name in X],
-        map(encode.encode_few, frames.arrays(X).values()),
+        map(encode.encode_few, frames.arrays(X)),
     )
     for name, known in zip([*X, *X], chain(*ways), strict=True):
         if known is None:  # of few rows, anything but text

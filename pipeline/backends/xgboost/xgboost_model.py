@@ -130,8 +130,8 @@ class XGBoostModel(Model):
             if method == "contributions":  # which tell what comes back
                 return contributions.explain(self.native, X, **params)
             result = super().call(method, X, **params)
-        if method != "score":
-            self._record_transfer(to_host=self._answer_nbytes(result), answer=True)
+        if self.device == "cuda" and method != "score":
+            trace.record_transfer(to_host=self._answer_nbytes(result), answer=True)
         return result
 
     def _answer_nbytes(self, result: Any) -> int:
@@ -157,12 +157,9 @@ class XGBoostModel(Model):
         """Return a target where the rows are: on a GPU, XGBoost looks for its classes there."""
         if frames.device_of(X) == "cuda" and y.dtype.kind in "iuf":
             return frames.to_device(y, "cuda")
-        self._record_transfer(to_device=y.nbytes)
-        return y
-
-    def _record_transfer(self, **transferred: Any) -> None:
         if self.device == "cuda":
-            trace.record_transfer(**transferred)
+            trace.record_transfer(to_device=y.nbytes)
+        return y
 
     def resume(self, trees: bytes) -> None:
         """Take a trained booster, written as UBJSON, for that of the estimator.
