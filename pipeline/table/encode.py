@@ -25,10 +25,6 @@ SAMPLE_ROWS = 2**17
 """Rows that tell whether most numbers of a column are distinct."""
 
 
-FEW = 4
-"""Times as many categories as rows, from which on those that no row has are left out."""
-
-
 class Coded(NamedTuple):
     """A column of categories as integers."""
 
@@ -122,9 +118,9 @@ def encode_declared(cells: pd.Categorical, name: Name) -> Coded:
 
 
 def _used(cells: pd.Categorical) -> Coded:
-    """Return codes and categories, without those that no row has where they are most."""
+    """Return codes and categories; of more categories than rows, only those that some row has."""
     codes, known = cells.codes, cells.categories
-    if len(codes) * FEW < len(known):
+    if len(codes) < len(known):
         there = codes >= 0
         used, places = np.unique(codes[there], return_inverse=True)
         codes, known = np.full(len(codes), -1, dtype="int32"), known.take(used)
