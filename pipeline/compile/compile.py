@@ -281,8 +281,7 @@ def _made(op: Op, kind: Kind) -> Form:
         return given
     if hasattr(part, "dense_output"):
         return given if given != "dense" and not part.dense_output else "dense"
-    projects = type(part).__name__.endswith("Projection")
-    if (_KINDS[type(part)] is Kind.MODEL and not projects) or (not op.refused and given == "dense"):
+    if _KINDS[type(part)] is Kind.MODEL or (not op.refused and given == "dense"):
         return "dense"
     texts = any(_KINDS[type(leaf.estimator)] is Kind.TEXT for leaf in op.leaves)
     return "unknown" if texts or given != "dense" else "dense"

@@ -22,7 +22,7 @@ from sklearn.preprocessing import (
     SplineTransformer,
     StandardScaler,
 )
-from sklearn.random_projection import SparseRandomProjection
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, explain
@@ -341,6 +341,13 @@ def test_rows_behind_a_step_of_the_host_are_as_dense_as_those_before() -> None:
         first, scaler = compile(whole, RowSpec("cuda", form)).steps
         assert (bool(first.refused), first.out.form) == (True, made)
         assert [why in reason.why for reason in scaler.refused] == [True] * bool(why)
+
+
+def test_rows_behind_dense_components_are_dense() -> None:
+    whole = make_pipeline(HOT, GaussianRandomProjection(2), StandardScaler())
+    *_, projection, scaler = compile(whole, RowSpec("cuda")).steps
+    assert projection.takes.form == "either"
+    assert (projection.out.form, scaler.refused) == ("dense", ())
 
 
 def test_what_another_version_ran_by_a_twin_is_no_twin_when_it_is_loaded() -> None:
