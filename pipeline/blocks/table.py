@@ -213,10 +213,12 @@ class Table:
         return None if own else column, infinite
 
     def has(self, types: Sequence[tuple[Any, Any]]) -> bool:
-        """Return whether columns have these types, whatever categories they list."""
+        """Return whether columns have these types, or others of which the matrix has the same."""
         found = self.types([name for name, _ in types])
         fitted = [dtype for _, dtype in types]
-        return found == fitted or all(map(_alike, found, fitted))
+        if found == fitted:
+            return True
+        return all(map(_alike, found, fitted)) and _common(found) == _common(fitted)
 
     def types(self, names: Sequence[Any]) -> list[Any]:
         """Return the types of columns."""
@@ -385,10 +387,24 @@ def _small(column: encode.Coded) -> encode.Coded:
 
 
 def _alike(dtype: Any, other: Any) -> bool:
-    """Return whether two types are equal, apart from which categories they list."""
+    """Return whether types are equal, apart from what categories and how long integers they have.
+
+    >>> [_alike(np.dtype(a), np.dtype(b)) for a, b in (("int8", "int64"), ("int8", "float64"))]
+    [True, False]
+    """
     if isinstance(dtype, pd.CategoricalDtype) and isinstance(other, pd.CategoricalDtype):
         return bool(dtype.categories.dtype == other.categories.dtype)
-    return bool(dtype == other)
+    return bool(dtype == other) or {*map(_kind, (dtype, other))} <= {*"iu"}
+
+
+def _kind(dtype: Any) -> str:
+    """Return the letter of one of NumPy's types; none of others."""
+    return dtype.kind if isinstance(dtype, np.dtype) else ""
+
+
+def _common(dtypes: Sequence[Any]) -> Any:
+    """Return the type of a matrix of the numbers among columns."""
+    return np.result_type(bool, *(dtype for dtype in dtypes if _kind(dtype) in [*"iufb"]))
 
 
 def side_by_side(columns: Sequence[Any], xp: Any) -> Any:

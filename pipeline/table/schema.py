@@ -21,7 +21,7 @@ from pipeline.errors import DataError
 from pipeline.table import frames, output
 from pipeline.table.convert import Origin, convert, origins
 from pipeline.table.datetimes import zone
-from pipeline.typing import Array, Name, Table
+from pipeline.typing import Array, DType, Name, Table
 from pipeline.typing import Column as Series
 
 Read: TypeAlias = Callable[[pd.DataFrame], Collection[Name] | None]
@@ -114,7 +114,7 @@ fitted on numbers; convert it (pandas.to_numeric)
         self.origins: Mapping[Name, Origin] = {}
         """Of columns whose cells have another type in the converted table."""
         self._taken: list[Any] | None = None
-        """Types of columns that were taken as they are, and of which others need no look."""
+        """Of columns that were taken as they are: `_of_type`. Others like them need no look."""
         self.names: list[Name] | None = None if columns is None else list(columns)
         """The names of the columns, in the order of the fit; None for a matrix."""
 
@@ -197,14 +197,14 @@ fitted on numbers; convert it (pandas.to_numeric)
         """Return whether X has the columns and types of a dense frame that was taken unchanged."""
         if type(X) is not pd.DataFrame or not len(X) or X.columns.tolist() != self.names:
             return False
-        return frames.types(X) == self._taken
+        return [*map(_of_type, frames.types(X))] == self._taken
 
     def _remember(self, taken: Table, given: Table, changed: Collection[Name]) -> None:
         """Remember the types of a frame that is taken as it is given."""
         if taken is given and not changed and type(taken) is pd.DataFrame:
             types = frames.types(taken)
             odd = object in types or pd.SparseDtype in map(type, types)
-            self._taken = None if odd else types
+            self._taken = None if odd else [*map(_of_type, types)]
 
     def by_position(self, X: Table) -> Table:
         """Return a table of as many columns under the names of the fit, whatever theirs are."""
@@ -252,6 +252,15 @@ fitted on numbers; convert it (pandas.to_numeric)
                 f"pass a frame with the columns {self.names}"
             )
         return X if frames.is_frame(X) else output.beside([(X, self.names)], X, {})
+
+
+def _of_type(dtype: DType) -> Any:
+    """Return what decides how a column of a type is taken; the type, where its values do."""
+    if isinstance(dtype, np.dtype):
+        return _BY_LETTER.get(dtype.kind, dtype)
+    if not isinstance(dtype, pd.CategoricalDtype) or dtype.categories.dtype == object:
+        return dtype
+    return "category", _of_type(dtype.categories.dtype)
 
 
 def select_columns(X: Table, names: list[Name], *, in_order: bool) -> Any:

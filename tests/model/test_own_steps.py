@@ -210,13 +210,22 @@ def wide(n_rows: int, seed: int, kinds: list[str]) -> pd.DataFrame:
 
 @pytest.mark.parametrize("estimator", EXACT, ids=str)
 @pytest.mark.parametrize(
-    "kinds", [["float64"] * 4, ["float32"] * 4, ["float64", "float32", "int64", "uint8"]], ids=str
+    ("kinds", "others"),
+    [
+        (["float64"] * 4, ["float64"] * 4),
+        (["float32"] * 4, ["float32"] * 4),
+        (["float64", "float32", "int64", "uint8"], ["float64", "float32", "int64", "uint8"]),
+        (["float64", "float32", "int16", "uint8"], ["float64", "float32", "int64", "int64"]),
+        (["float64", "int64", "int64", "int64"], ["float64", "int8", "uint64", "uint8"]),
+    ],
+    ids=str,
 )
 def test_twins_that_stand_in_for_few_rows_make_the_same_bits(
-    estimator: Any, kinds: list[str]
+    estimator: Any, kinds: list[str], others: list[str]
 ) -> None:
     assert twins.TWINS[type(estimator)].exact
-    rows, new = wide(500, 0, kinds), wide(3_000, 1, kinds)
+    rows, new = wide(500, 0, kinds), wide(3_000, 1, others)
+    assert Table(new).has([*rows.dtypes.items()])
     if isinstance(estimator, SimpleImputer | StandardScaler):
         for each in (rows, new):
             each.loc[::3, "0"] = np.nan

@@ -230,12 +230,26 @@ def test_a_matrix_after_a_frame_without_names() -> None:
         schema.take(np.array([[3.0, 4.0]]))
 
 
+def test_categories_of_one_type_are_taken_without_a_look() -> None:
+    X = pd.DataFrame({"t": pd.Categorical(["a"]), "d": pd.Categorical([1])})
+    schema, _ = Schema.fit(X)
+    assert schema.knows(X.assign(t=pd.Categorical(["b"])))
+    assert schema.knows(X.assign(d=pd.Categorical([1.5])))
+    assert not schema.knows(X.assign(d=pd.Categorical(["b"])))
+    assert not schema.knows(X.assign(t="a"))
+    mixed = X.assign(t=pd.Categorical(["b"], categories=pd.Index(["b", 1], dtype=object)))
+    assert not schema.knows(mixed)
+
+
 def test_types_that_were_taken_are_taken_again_without_a_look() -> None:
     X = pd.DataFrame({"n": [1.0], "t": pd.Series(["a"], dtype="str")})
     schema, _ = Schema.fit(X)
     schema._taken = None
     assert schema.take(X) is X
-    assert schema._taken == list(X.dtypes)
+    assert schema.knows(X.astype({"n": "float32"}))
+    assert not schema.knows(X.astype({"n": bool}))
+    assert not schema.knows(X.astype({"n": "datetime64[ns]"}))
+    assert not schema.knows(X.astype({"t": "category"}))
     other = X.assign(n="?")
     with pytest.raises(DataError, match="holds text"):
         schema.take(other)
