@@ -49,22 +49,28 @@ MOST = 4.0
 
 
 def start(ask: Ask, case: record.Case, variant: str) -> Turn:
-    """Load a model and a row. A turn is the median of some calls."""
+    """Load a model. A turn is the median of some calls, each on a table of its own."""
     name, n_rows = case.name.split(", ")[0], int(case.facts["rows"])
     folder = ask.home / name
     model: Any = (
         pipeline.load(folder / LOADED, "cpu") if variant == LOADED else joblib.load(folder / PLAIN)
     )
-    rows: Any = pd.read_parquet(ask.home / "rows.parquet")[:n_rows]
+    prepare: Any = None
     if variant == BARE:
-        model, rows = model[-1], model[:-1].transform(rows)
+        prepare, model = model[:-1].transform, model[-1]
+
+    def read() -> Any:
+        rows = pd.read_parquet(ask.home / "rows.parquet")[:n_rows]
+        return rows if prepare is None else prepare(rows)
+
     values: Values = {}
     if variant == LOADED and n_rows == 1 and optional.available("mlflow"):
-        values = _over_http(model, rows, folder / "mlflow")
+        values = _over_http(model, read(), folder / "mlflow")
 
     def turn() -> tuple[Run, Values]:
         seconds = []
         for _ in range(ask.one("calls")):
+            rows = read()
             begun = time.perf_counter()
             model.predict_proba(rows)
             seconds.append(time.perf_counter() - begun)
