@@ -92,7 +92,10 @@ def _score(rows: Sequence[Record], alone: float) -> float:
     if width < 2:
         return alone if len(alike) == len(rows) else 0
     cells = [cell for row in alike for cell in row]
-    plain = sum(bool(_PLAIN.fullmatch(cell)) for cell in cells) / len(cells)
+    if {*"".join(cells)}.isdisjoint(DELIMITERS):
+        plain = 1.0
+    else:
+        plain = sum(bool(_PLAIN.fullmatch(cell)) for cell in cells) / len(cells)
     first = len(rows[0].cells)
     named = 1 if first == width else _TITLED if first == 1 else 0.5
     return named * plain * len(alike) / len(rows)
