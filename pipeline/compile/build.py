@@ -56,10 +56,7 @@ class BuildOptions:
 def build(op: Op, head: pd.DataFrame, options: BuildOptions | None = None) -> BlockNode:
     """Return the unfitted tree for a transformer, given a row of the table.
 
-    Raises
-    ------
-    Unsupported
-        Some part has no twin; every reason is in the error.
+    `Unsupported` has every reason why some part has no twin.
     """
     options = options or BuildOptions()
     if options.strict and (against := [r for each in op.tree for r in each.reasons]):

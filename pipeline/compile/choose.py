@@ -41,15 +41,6 @@ def advise(
 ) -> Choice:
     """Return the device for an estimator and a table of this size, where there is a usable GPU.
 
-    Parameters
-    ----------
-    estimator : estimator
-    n_rows, n_columns : int
-    gpu_memory_bytes : int, optional
-        None if it is not known.
-
-    Examples
-    --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> advise(LogisticRegression(), 1_000, 10).name
     'cpu'
@@ -83,19 +74,8 @@ def advise(
 def choose_for(device: str, estimator: BaseEstimator, X: Table) -> Choice:
     """Return the device that serves a request for an estimator and its training rows.
 
-    Parameters
-    ----------
-    device : {"auto", "cpu", "cuda"}
-        Only ``"auto"`` is decided by the size.
-    estimator : estimator
-    X : table or sequence
-
-    Raises
-    ------
-    ConfigError
-        No such device, or an invalid estimator.
-    DeviceUnavailable
-        ``"cuda"`` was asked for and cannot be used here.
+    Only ``"auto"`` is decided by the size. `ConfigError` says that there is no such device, or that
+    the estimator is invalid; `DeviceUnavailable` that ``"cuda"`` cannot be used here.
     """
     choice = devices.choose(device)
     if device != "auto" or choice.name == "cpu":
@@ -128,15 +108,6 @@ def report_fallbacks(device: str, choice: Choice, plan: Any) -> None:
 
     The logger is ``pipeline``, the level INFO. If ``device="auto"`` ran no step of a fit on the GPU
     of this machine, and not because the job is small, one warning says so too.
-
-    Parameters
-    ----------
-    device : {"auto", "cpu", "cuda"}
-        As requested.
-    choice : Choice
-        Of the fit.
-    plan : object with `placements`
-        Where the steps ran.
     """
     if choice.name == "cpu" and not choice.passes_over:
         return
@@ -155,8 +126,6 @@ def report_fallbacks(device: str, choice: Choice, plan: Any) -> None:
 def describe_sizes(estimator: BaseEstimator) -> str:
     """Return from which size ``device="auto"`` uses a GPU, if there is one.
 
-    Examples
-    --------
     >>> from sklearn.ensemble import HistGradientBoostingClassifier
     >>> describe_sizes(HistGradientBoostingClassifier())
     'auto: the CPU for any size'

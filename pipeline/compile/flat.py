@@ -84,14 +84,8 @@ class WholeCall(NamedTuple):
 class FlatProgram:
     """The calls that a fitted tree makes for new rows, in order.
 
-    Parameters
-    ----------
-    node : Flattens
-    head : pandas.DataFrame
-        A row of the table that it was fitted on.
+    `head` is a row of the table that the tree was fitted on.
 
-    Examples
-    --------
     >>> from sklearn.preprocessing import StandardScaler
     >>> from pipeline.compile.program import Program
     >>> program = Program(StandardScaler()).fit(np.array([[1.0], [3.0]]))
@@ -152,10 +146,7 @@ class FlatProgram:
     def bind(self, table: Table) -> Read:
         """Return what reads the rows of a table; calls that need all of them run now.
 
-        Raises
-        ------
-        DataError
-            The step before returned other columns than in fit.
+        `DataError` says that the step before returned other columns than in fit.
         """
         if table.names != self.names:
             raise DataError(

@@ -30,15 +30,8 @@ IN_TURN = "one partition after another"
 def forecast(ops: Sequence[Op], device: str, X: Table, dtype: str) -> dict[str, str]:
     """Return for each step what a fit will do with the partitions, by the step's name.
 
-    Parameters
-    ----------
-    ops : sequence of Op
-        The steps on the device.
-    device : {"cpu", "cuda"}
-    X : Dask frame or array
-        None of its partitions is computed.
-    dtype : {"auto", "float32", "float64"}
-        Of the matrix that preprocessing returns.
+    No partition of X, a Dask frame or array, is computed. `dtype` is that of the matrix that
+    preprocessing returns.
     """
     first, final = ops[0], ops[-1]
     if reads_text(first.estimator) and not first.on_blocks:

@@ -23,23 +23,16 @@ from pipeline.errors import Reason, Unsupported
 
 @dataclass(frozen=True)
 class LoweringOptions:
-    """How an estimator is lowered.
-
-    Parameters
-    ----------
-    fallback : bool
-        Run what the device cannot on the host, instead of raising.
-    dtype : {"auto", "float32", "float64"}
-        Type of the matrix that the last estimator learns from; on the CPU, of the one that
-        preprocessing hands to it. "auto" is the type that scikit-learn would use, and float32
-        for trees, which convert to it anyway, and on a GPU, unless it is too inaccurate there.
-    apart : bool
-        Each step of preprocessing is a program of its own, which other fits may share.
-    """
+    """How an estimator is lowered."""
 
     fallback: bool = False
+    """Run what the device cannot on the host, instead of raising."""
     dtype: str = "auto"
+    """Type of the matrix that the last estimator learns from; on the CPU, of the one that
+    preprocessing hands to it. "auto" is the type that scikit-learn would use, and float32 for
+    trees, which convert to it anyway, and on a GPU, unless it is too inaccurate there."""
     apart: bool = False
+    """Each step of preprocessing is a program of its own, which other fits may share."""
 
 
 DEFAULTS = LoweringOptions()
@@ -55,23 +48,8 @@ def lower(
 ) -> Plan:
     """Return the unfitted plan that is equivalent to an estimator on a device.
 
-    Parameters
-    ----------
-    estimator : estimator
-        A scikit-learn or XGBoost estimator, or a `Pipeline`; it is not changed.
-    device : {"cpu", "cuda"}
-    options : LoweringOptions
-    name : str
-        Of the only step; by default that of its class.
-    spec : RowSpec, optional
-        What is known of the rows that the first step is given.
-
-    Raises
-    ------
-    Unsupported
-        Some steps have no equivalent and `fallback` is off; all reasons are in it.
-    ConfigError
-        A parameter of the estimator is invalid.
+    `name` is that of the only step, by default that of its class; `spec` is what is known of the
+    rows that the first step is given. See `compile` and `make_plan` for errors.
     """
     return make_plan(compile(estimator, RowSpec(device) if spec is None else spec, name), options)
 
@@ -79,10 +57,7 @@ def lower(
 def make_plan(whole: Op, options: LoweringOptions = DEFAULTS) -> Plan:
     """Return the unfitted plan that runs what was compiled.
 
-    Raises
-    ------
-    Unsupported
-        Some steps have no equivalent and `fallback` is off; all reasons are in it.
+    Without `fallback`, `Unsupported` has all reasons why some steps have no equivalent.
     """
     device, ops = whole.takes.device, whole.steps
     strict = device != "cpu" and not options.fallback

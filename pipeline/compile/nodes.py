@@ -39,27 +39,18 @@ Keeps = Literal["none", "small", "all"]
 
 @dataclass(frozen=True)
 class NodeInput:
-    """Where a node's input comes from: columns of the table, or the blocks of the node before.
-
-    Parameters
-    ----------
-    names : sequence or None
-        The columns; None after a step that returns an array in scikit-learn.
-    framed : bool
-        The columns have names; otherwise `names` are positions.
-    blocks : callable, optional
-        The output of the node before for a part.
-    origins : mapping
-        Name -> what the values were before the column got its type.
-    sparse : bool
-        scikit-learn's rows would be sparse.
-    """
+    """Where a node's input comes from: columns of the table, or the blocks of the node before."""
 
     names: Sequence[Any] | None
+    """The columns; None after a step that returns an array in scikit-learn."""
     framed: bool
+    """The columns have names; otherwise `names` are positions."""
     blocks: Read | None = None
+    """Returns the output of the node before for a part."""
     origins: Mapping[Any, Origin] = field(default_factory=dict)
+    """Name -> what the values were before the column got its type."""
     sparse: bool = False
+    """scikit-learn's rows would be sparse."""
 
     @property
     def read(self) -> Read:
@@ -214,17 +205,10 @@ class BlockNode(ABC):
 class TransformerNode(BlockNode):
     """One transformer: its twin learns and applies.
 
-    Parameters
-    ----------
-    twin : Twin
-    keeps : {"none", "small", "all"}
-        Whether the next `fit` adds to the statistic: "small" does unless it holds rows.
-    weights : numpy.ndarray, shape (n_rows,), optional
-        Of the rows of the next `fit`, which forgets them.
-    stand_in : callable, optional
-        Returns the node that reads what the twin cannot, given why.
-    sparse : bool
-        Sparse rows stay sparse, and no twin reads them.
+    `keeps` says whether the next `fit` adds to the statistic: "small" does unless it holds rows.
+    `weights` are those of the rows of the next `fit`, which forgets them. `stand_in` returns the
+    node that reads what the twin cannot, given why. With `sparse`, sparse rows stay sparse, and no
+    twin reads them.
     """
 
     def __init__(

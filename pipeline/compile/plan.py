@@ -57,10 +57,7 @@ def render_places(title: str, placements: Sequence[Placement]) -> str:
 def run(work: Callable[[], T], step: str, call: str, device: str, why: str = "") -> T:
     """Return the result of work on a device, as an event of the log that has all of its time.
 
-    Raises
-    ------
-    OutOfMemory
-        The memory of the device ran out.
+    `OutOfMemory` says that the memory of the device ran out.
     """
     try:
         with record(step, call, device, why):
@@ -82,25 +79,15 @@ def copy(X: Table, device: str, step: str, why: str) -> Any:
 
 @dataclass(repr=False)
 class Step:
-    """One step of the pipeline on its device.
-
-    Parameters
-    ----------
-    name : str
-    worker : StepWorker
-        What runs it.
-    device : {"cpu", "cuda"}
-    placements : sequence of Placement
-    on_host : callable, optional
-        Returns the step that runs on the host, given the reasons. Without it, data that the worker
-        cannot learn from are an error.
-    """
+    """One step of the pipeline on its device."""
 
     name: str
     worker: StepWorker
     device: str
     placements: Sequence[Placement] = field(default_factory=list)
     on_host: Callable[[Sequence[Reason]], Step] | None = None
+    """Returns the step that runs on the host, given the reasons. Without it, data that the worker
+    cannot learn from are an error."""
 
     def __repr__(self) -> str:
         """Return where it runs, and what is inside it."""
@@ -236,23 +223,15 @@ def _let_go(error: BaseException) -> None:
 
 @dataclass(eq=False, repr=False)
 class Plan:
-    """The steps of a lowered estimator.
-
-    Parameters
-    ----------
-    estimator : estimator
-        What was lowered.
-    steps : sequence of Step
-    ops : sequence of Op
-        What runs each step of the estimator.
-    as_given : bool
-        Its only step is the estimator itself, which reads the user's own rows.
-    """
+    """The steps of a lowered estimator."""
 
     estimator: Estimator
+    """What was lowered."""
     steps: Sequence[Step]
     ops: Sequence[Op] = ()
+    """What runs each step of the estimator."""
     as_given: bool = False
+    """Its only step is the estimator itself, which reads the user's own rows."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the ops: their rules hold functions that cannot be pickled."""
@@ -303,21 +282,9 @@ class Plan:
     ) -> Any:
         """Fit step by step, and return what a method of the last one does; `params` go to it.
 
-        The tables of XGBoost's `eval_set` are transformed by the steps fitted on X.
-
-        Parameters
-        ----------
-        X : table
-        y : target
-        method : {"fit", "partial_fit", "fit_transform", "fit_predict"}
-            "partial_fit" needs a single step.
-        eval_set : sequence of (table, target), optional
-        prepare : callable, optional
-            Returns a table of these as the last step takes it; by default, `transform`.
-        done : int
-            Number of steps that are fitted; X is their output.
-        keep : callable, optional
-            Called with the number of fitted steps and their output.
+        "partial_fit" needs a single step. The tables of XGBoost's `eval_set` are transformed by the
+        steps fitted on X; `prepare` returns one as the last step takes it. X is the output of the
+        steps that are `done`. `keep` is called with the number of fitted steps and their output.
         """
         X = self.steps[done].bring(X) if done else self.bring(X)
         for i, (step, after) in enumerate(pairwise(self.steps), 1):
@@ -381,12 +348,7 @@ def placement_records(placements: Sequence[Placement]) -> list[records.Placement
 def run_as_given(estimator: BaseEstimator, why: str) -> Plan:
     """Return the plan of one step: the estimator, as scikit-learn runs it, on the user's rows.
 
-    Parameters
-    ----------
-    estimator : estimator
-        It is not changed.
-    why : str
-        Why there is no other plan.
+    `why` is why there is no other plan.
     """
     places = [
         replace(HOST.describe(part, path), note=f"run by scikit-learn: {why}")

@@ -109,11 +109,7 @@ class Program:
     def fit(self, X: Any, y: Any = None, **params: Any) -> Program:
         """Learn the statistics of a table.
 
-        Parameters
-        ----------
-        X : frame or array, shape (n_rows, n_columns)
-        y : array of shape (n_rows,), optional
-            On the host.
+        The target is on the host.
         """
         self._fit(X, y, keeps="small", fits_only=True)
         assert self.node is not None
@@ -123,12 +119,8 @@ class Program:
     def partial_fit(self, X: Any, y: Any = None, **params: Any) -> Program:
         """Add the statistics of more rows to those of the calls before.
 
-        Raises
-        ------
-        Unsupported
-            A step learns from the output of another one, which changes with every batch.
-        ConfigError
-            `fit` kept no statistics to add to.
+        `Unsupported` says that a step learns from the output of another one, which changes with
+        every batch; `ConfigError` that `fit` kept no statistics to add to.
         """
         if against := obstacles_to_batches(self._compiled(self.takes)):
             raise Unsupported(*against)
@@ -193,12 +185,8 @@ class Program:
     ) -> None:
         """Restore what `fit` learned from the scikit-learn transformer of a saved model.
 
-        The other arguments are what `serving.steps.ProgramState` holds.
-
-        Raises
-        ------
-        DataError
-            It is not the fitted form of this program.
+        The other arguments are what `serving.steps.ProgramState` holds. `DataError` says that it is
+        not the fitted form of this program.
         """
         self.own = dict.fromkeys(own, "as in the fit")
         op = self._compiled(replace(self.takes, **columns_of(head)))
@@ -362,10 +350,7 @@ class Program:
     def call(self, method: str, X: Any, **params: Any) -> Any:
         """Return the matrix: `transform` is the one method of a program.
 
-        Raises
-        ------
-        Unsupported
-            Another one is requested, which its last step may have.
+        `Unsupported` says that another one is requested, which its last step may have.
         """
         if method != "transform":
             why = f"preprocessing has no {method} on blocks"

@@ -36,13 +36,8 @@ Rule = Callable[[Any, str, RowSpec], Op]
 def compile_transformer(how: Any, path: str, spec: RowSpec) -> Op:
     """Return what runs a transformer, or a word for one, inside preprocessing.
 
-    Raises
-    ------
-    ConfigError
-        A parameter, a name or a column is invalid.
+    `ConfigError` says that a parameter, a name or a column is invalid.
 
-    Examples
-    --------
     >>> from sklearn.preprocessing import StandardScaler
     >>> compile_transformer(StandardScaler(), "scale", RowSpec()).runner
     'twin'
@@ -227,12 +222,8 @@ RULES: dict[type, Rule] = {
 def check_parameters(how: Any, path: str) -> None:
     """Let scikit-learn and XGBoost check the parameters of an estimator that holds no others.
 
-    Raises
-    ------
-    ConfigError
-        It is a class, or a value is out of range.
-    Unsupported
-        XGBoost does not know a keyword.
+    `ConfigError` says that it is a class, or that a value is out of range; `Unsupported` that
+    XGBoost does not know a keyword.
     """
     if isinstance(how, type):
         said = f"Expected an estimator instance ({how.__name__}()), got estimator class instead"
@@ -256,13 +247,7 @@ def _validate(how: Any) -> None:
 
 
 def check_names(how: Any, path: str) -> None:
-    """Check the parameters of a container, and that its steps are named, each one once.
-
-    Raises
-    ------
-    ConfigError
-        A value is out of range, or the steps are not valid, or there are none.
-    """
+    """Check the parameters of a container, and that it has steps, each with its own name."""
     kind, where = type(how), path or type(how).__name__.lower()
     values = 3 if kind is ColumnTransformer else 2
     held = {Pipeline: "steps", FeatureUnion: "transformer_list"}.get(kind, "transformers")
@@ -294,10 +279,7 @@ def selected(spec: RowSpec, key: Any, step: str) -> tuple[Any, ...]:
     >>> selected(RowSpec(names=("a", "b"), dtypes=(float, float)), slice(1, None), "step")
     ('b',)
 
-    Raises
-    ------
-    ConfigError
-        A name or a position is not in the table, or they are not a list.
+    `ConfigError` says that a name or a position is not in the table, or that they are not a list.
     """
     assert spec.names is not None
     if type(key) is list and {*map(type, key)} == {str} and {*spec.names}.issuperset(key):

@@ -43,36 +43,24 @@ CONTAINERS = (Pipeline, ColumnTransformer, FeatureUnion)
 class RowSpec:
     """What is known of rows before one is read.
 
-    Parameters
-    ----------
-    device : {"cpu", "cuda"}
-        Where they are to be worked on.
-    form : {"dense", "sparse", "either", "unknown"}
-    names : tuple, optional
-        Of the columns; their positions in a matrix. None where they are unknown, as behind an
-        encoder.
-    dtypes : tuple
-        Of the columns, where their names are known.
-    n_rows : int, optional
-    order : {"C", "F"}
-        Whether rows ("C") or columns ("F") are contiguous.
-    made : bool
-        They are the output of a step, not a table, whose columns have names.
-
-    Examples
-    --------
     >>> spec = spec_of(pd.DataFrame({"a": [1.5], "b": ["x"]}))
     >>> spec.names, spec.form, spec.n_rows
     (('a', 'b'), 'dense', 1)
     """
 
     device: str = "cpu"
+    """Where they are to be worked on."""
     form: Form = "dense"
     names: tuple[Any, ...] | None = None
+    """Of the columns; their positions in a matrix. None where they are unknown, as behind an
+    encoder."""
     dtypes: tuple[Any, ...] = ()
+    """Of the columns, where their names are known."""
     n_rows: int | None = None
     order: Literal["C", "F"] = "C"
+    """Whether rows ("C") or columns ("F") are contiguous."""
     made: bool = False
+    """They are the output of a step, not a table, whose columns have names."""
 
     def taken(self, names: Sequence[Any]) -> RowSpec:
         """Return what is known of some columns."""
@@ -121,43 +109,29 @@ def columns_of(head: pd.DataFrame) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Op:
-    """One step, branch or model of an estimator, with what runs it.
-
-    Parameters
-    ----------
-    path : str
-        Its path in the estimator.
-    estimator : estimator, "passthrough" or "drop"
-    runner : str
-    takes, out : RowSpec
-    children : tuple of Op
-        Of a container, what it holds; of a meta-estimator on a GPU, the steps that it fits.
-    reasons : tuple of Reason
-        Why scikit-learn itself runs it, not a twin or a class of the GPU.
-    columns : tuple, optional
-        The columns of the table that a branch reads; None for all, or where they are unknown.
-    series : bool
-        It is given its one column as a series.
-    rule : Backend, optional
-        What places it on its device; None where blocks run it, and where nothing does.
-    place : Placement, optional
-        Where it runs by itself.
-    note : str
-        A remark on where it, and all inside it, runs.
-    """
+    """One step, branch or model of an estimator, with what runs it."""
 
     path: str
+    """Its path in the estimator."""
     estimator: Any
+    """An estimator, "passthrough" or "drop"."""
     runner: Runner
     takes: RowSpec
     out: RowSpec
     children: tuple[Op, ...] = ()
+    """Of a container, what it holds; of a meta-estimator on a GPU, the steps that it fits."""
     reasons: tuple[Reason, ...] = ()
+    """Why scikit-learn itself runs it, not a twin or a class of the GPU."""
     columns: tuple[Any, ...] | None = None
+    """The columns of the table that a branch reads; None for all, or where they are unknown."""
     series: bool = False
+    """It is given its one column as a series."""
     rule: Backend | None = None
+    """What places it on its device; None where blocks run it, and where nothing does."""
     place: Placement | None = None
+    """Where it runs by itself."""
     note: str = ""
+    """A remark on where it, and all inside it, runs."""
 
     @property
     def tree(self) -> list[Op]:

@@ -53,16 +53,8 @@ class HostWorker:
 
     Rows of a GPU are copied to it, and its results are copied back.
 
-    Parameters
-    ----------
-    estimator : transformer
-    path : str
-        Of the transformer in the estimator.
-    of_numbers : bool
-        It is in the place of twins: `fit` may read a frame as a matrix.
+    With `of_numbers`, it is in the place of twins: `fit` may read a frame as a matrix.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from sklearn.decomposition import PCA
     >>> HostWorker(PCA(1), "pca").fit_transform(np.eye(3), None).shape
@@ -164,24 +156,9 @@ def _as_on_gpu(rows: Any) -> Any:
 class WorkerNode(BlockNode):
     """A transformer that no twin runs: its worker learns from all rows, and transforms all.
 
-    Parameters
-    ----------
-    worker : Worker
-        Unfitted.
-    estimator : transformer
-        What it runs.
-    path : str
-        Of the transformer in the estimator.
-    why : str
-        Why no twin runs it.
-    series : bool
-        It reads one column, as a series.
-    keeps_sparse : bool
-        Sparse rows that it returns stay sparse; otherwise they are an error.
-    weights : numpy.ndarray, shape (n_rows,), optional
-        Of the rows of the next `fit`, which forgets them.
-    twins : BlockNode, optional
-        In whose place it is, for speed or for the last bits.
+    `why` is why no twin runs it, and `twins` are those in whose place it is, for speed or for the
+    last bits. A `series` is the one column that it reads. Sparse rows that it returns are an error,
+    unless it `keeps_sparse`. `weights` are those of the rows of the next `fit`, which forgets them.
     """
 
     named: Sequence[Any] | None = None

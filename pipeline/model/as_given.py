@@ -33,12 +33,7 @@ AS_IT_IS = object()
 
 
 class GivenInput:
-    """Rows as they are given; the fitted estimator itself remembers what they have to be.
-
-    Parameters
-    ----------
-    fitted : estimator
-    """
+    """Rows as they are given; the fitted estimator itself remembers what they have to be."""
 
     def __init__(self, fitted: Estimator) -> None:
         self.fitted = fitted
@@ -123,10 +118,7 @@ def learn(
 ) -> tuple[Plan, Any]:
     """Return the plan of an estimator that learns from rows as they are, and what it returns.
 
-    Raises
-    ------
-    PipelineError
-        scikit-learn rejects the rows as well; the error is also of its class.
+    If scikit-learn rejects the rows as well, the error is also of its class.
     """
     with in_both_words(refused):
         plan = run_as_given(framed(model, model.estimator), str(refused))
@@ -148,13 +140,7 @@ def call(plan: Plan, method: str, X: Table, y: Target, params: Params) -> Any:
 def ask_lifted(
     model: Estimator, method: str, X: Table, params: ReadParams, refused: Refused
 ) -> Any:
-    """Return the result of the lifted model for rows as they are.
-
-    Raises
-    ------
-    PipelineError
-        scikit-learn rejects the rows as well; the error is also of its class.
-    """
+    """Return the result of the lifted model for rows as they are; see `learn` for errors."""
     if not hasattr(model.to_sklearn(), method):
         raise refused
     with in_both_words(refused):

@@ -87,20 +87,10 @@ def certify(
 ) -> list[Difference]:
     """Compare the results of a model on its device with those of the lifted model.
 
-    Parameters
-    ----------
-    ours : mapping of str to array
-        By method, on the host. Labels have the type object, even numbers, as they are equal or not.
-    lifted : callable
-        Returns the result of a method of the lifted model.
-    n_rows : int
-    tolerance : mapping
-        ``rtol``, ``atol`` and ``differing``, as in `Accelerated.certify`.
-
-    Raises
-    ------
-    ConfigError
-        There is nothing to compare, or a tolerance is out of range.
+    `ours` are results by method, on the host. Labels have the type object, even numbers, as they
+    are equal or not. `lifted` returns the result of a method of the lifted model; `tolerance` has
+    ``rtol``, ``atol`` and ``differing``, as in `Accelerated.certify`. `ConfigError` says that there
+    is nothing to compare, or that a tolerance is out of range.
     """
     for name, value in tolerance.items():
         if not 0 <= value < (1 if name == "differing" else np.inf):

@@ -135,11 +135,8 @@ def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
 def _training_means(step: Step, width: int) -> Array:
     """Return the means of the training rows, which a fit keeps.
 
-    Raises
-    ------
-    DataError
-        The model has none: an older version saved it, scikit-learn ran a pipeline as one step, or
-        several GPUs trained it on partitions.
+    There are none, a `DataError`, if an older version saved the model, scikit-learn ran a pipeline
+    as one step, or several GPUs trained it on partitions.
     """
     known: Background | None = getattr(step.worker, "background", None)
     if known is None or known.means.shape != (width,):
@@ -315,13 +312,7 @@ def _answer(model: Any, step: Step, fitted: Estimator, rows: Any) -> tuple[str, 
 
 
 def _check_sums(values: np.ndarray, base: np.ndarray, answer: np.ndarray, name: str) -> None:
-    """Raise if contributions do not add up to what the model predicts.
-
-    Raises
-    ------
-    ParityError
-        By more than `TOLERANCE` in some row.
-    """
+    """Raise a `ParityError` if contributions and predictions differ by more than `TOLERANCE`."""
     size = np.maximum(1, np.maximum(np.abs(values).max(axis=2, initial=0), np.abs(base)))
     off = np.abs(values.sum(axis=2) + base - answer)
     wrong = ~(off <= TOLERANCE * size)  # NaN is wrong too

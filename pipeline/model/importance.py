@@ -65,14 +65,8 @@ def list_largest(
 class PreparedTable:
     """A table as the steps after its preprocessing take it, with one column permuted at a time.
 
-    Where a step reads a column together with others, the table is transformed again.
-
-    Parameters
-    ----------
-    plan : Plan
-        Fitted.
-    taken : table
-        As the plan takes it.
+    Where a step reads a column together with others, the table is transformed again. The plan is
+    fitted, and the table as it takes it.
     """
 
     def __init__(self, plan: Plan, taken: Table) -> None:
@@ -110,11 +104,7 @@ class PreparedTable:
 class PreparedRows:
     """Rows that scikit-learn's `permutation_importance` treats as a frame, to permute its columns.
 
-    Parameters
-    ----------
-    table : PreparedTable
-    places : sequence of int or None
-        The place of each column among those that the model takes; None of others.
+    `places` are those of the columns among what the model takes; None of others.
     """
 
     index = None

@@ -50,18 +50,9 @@ def keeps_objects(first: Op) -> bool:
 
 
 def fit_input(first: Op, X: Table) -> tuple[Input, Any]:
-    """Return the input of a model that is fitted on X, and X as the model expects it.
+    """Return the input of a model whose first step is fitted on X, and X as the model expects it.
 
-    Parameters
-    ----------
-    first : Op
-        The step that reads X.
-    X : table or sequence of str
-
-    Raises
-    ------
-    DataError
-        The estimator cannot read X.
+    `DataError` says that the estimator cannot read X.
     """
     if not first.on_blocks and reads_text(first.estimator):
         name = getattr(X, "name", None)
@@ -145,13 +136,7 @@ def take_rows(takes: Input, X: Table, params: Params) -> Any:
 
 
 def refuse_partitions(X: Table, step: str) -> None:
-    """Reject partitions for a step that needs all rows in one table.
-
-    Raises
-    ------
-    DataError
-        X has partitions.
-    """
+    """Reject partitions for a step that needs all rows in one table."""
     if frames.is_partitioned(X):
         raise DataError(
             f"{step} needs all rows in one table, but X has partitions; pass X.compute(), or fit "
@@ -162,12 +147,8 @@ def refuse_partitions(X: Table, step: str) -> None:
 def validate_eval_set(sets: Any, takes: Input) -> Iterator[tuple[Any, Any]]:
     """Return the tables and targets of XGBoost's `eval_set`, held to the columns of the fit.
 
-    Shared rows are left as they are, to be taken where the rows of the fit are.
-
-    Raises
-    ------
-    DataError
-        It is not a list of pairs, or a table or target cannot be used.
+    Shared rows are left as they are, to be taken where the rows of the fit are. `DataError` says
+    that it is not a list of pairs, or that a table or target cannot be used.
     """
     for pair in sets:
         if not isinstance(pair, tuple | list) or len(pair) != 2:

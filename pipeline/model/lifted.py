@@ -66,10 +66,7 @@ class Lifts(BaseEstimator):
     def _check_lifted(self) -> None:
         """Check that nothing was written to what was lifted, which the device would not read.
 
-        Raises
-        ------
-        ConfigError
-            Something was; it is undone.
+        If something was, it is undone, and a `ConfigError`.
         """
         if "_lifted" in vars(self) and (what := self._as_lifted.changed):
             self._forget()
@@ -79,13 +76,7 @@ class Lifts(BaseEstimator):
             )
 
     def _check_unchanged(self) -> None:
-        """Check that parameters and fitted attributes are those of `fit`.
-
-        Raises
-        ------
-        ConfigError
-            One was changed since.
-        """
+        """Check that parameters and fitted attributes are those of `fit`."""
         now = vars(self)
         if "_lifted" in now:
             self._check_lifted()
@@ -100,13 +91,7 @@ class Lifts(BaseEstimator):
             )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a parameter, or what is the model's own.
-
-        Raises
-        ------
-        AttributeError
-            It is an attribute of the fitted estimator, which would not change.
-        """
+        """Set a parameter, or what is the model's own; the fitted estimator would not change."""
         own = name[:1] == "_" or name in OWN or hasattr(type(self), name)
         learnt = name.endswith("_") or hasattr(vars(self).get("estimator"), name)
         if learnt and not own and "plan_" in vars(self):

@@ -43,8 +43,6 @@ class Groups:
 def group(origins: Origins, names: Names) -> Groups:
     """Return the groups of the columns of a matrix that the same columns of a table feed.
 
-    Examples
-    --------
     >>> groups = group([frozenset({0}), frozenset({0, 1}), frozenset({0})], ["a", "b", "c"])
     >>> groups.columns
     ('a', 'c', 'a, b')
@@ -79,15 +77,9 @@ def trace_columns(
     An unknown transformer may combine all its columns: all of them feed each output column.
 
     `width` is the number of output columns, if known. `not_by_row` collects the columns that are
-    read by other transformers than those of `_BY_ROW`.
+    read by other transformers than those of `_BY_ROW`. `Unsupported` says that a transformer does
+    not say how many columns it returns.
 
-    Raises
-    ------
-    Unsupported
-        It does not say how many columns it returns.
-
-    Examples
-    --------
     >>> from sklearn.preprocessing import OneHotEncoder
     >>> encoder = OneHotEncoder().fit([["a", 0], ["b", 0]])
     >>> trace_columns(encoder, [frozenset({4}), frozenset({7})])
@@ -194,8 +186,6 @@ def find_made_alone(fitted: Estimator, n_columns: int, width: int) -> list[list[
     They move as it does. None if a fitted transformer, which returns `width` columns, computes
     some from several columns or several rows, or if that is not known.
 
-    Examples
-    --------
     >>> from sklearn.preprocessing import OneHotEncoder
     >>> find_made_alone(OneHotEncoder().fit([["a", "x"], ["b", "x"]]), 2, 3)
     [[0, 1], [2]]

@@ -61,13 +61,7 @@ def router(model: Estimator) -> MetadataRouter:
 
 
 def check_transform_input(estimator: Estimator) -> None:
-    """Reject, with scikit-learn's message, a parameter of pipelines that needs its routing.
-
-    Raises
-    ------
-    ConfigError
-        A `Pipeline` has `transform_input`, and there is no routing.
-    """
+    """Reject, with scikit-learn's message, `transform_input` of a pipeline without its routing."""
     while type(estimator) is Pipeline and type(estimator.steps) is list and not routes():
         if estimator.transform_input is not None:
             raise ConfigError(
@@ -84,11 +78,7 @@ def route(model: Estimator, method: str, params: ReadParams) -> Routed:
 
     With scikit-learn's routing, by what the steps ask for, and as in a direct call to an estimator
     alone; without it, by the names of the steps, and what has no step's name goes to the last one.
-
-    Raises
-    ------
-    TypeError, sklearn.exceptions.UnsetMetadataPassedError
-        With routing, no step requests them; the errors are scikit-learn's.
+    With routing, what no step requests is an error of scikit-learn's.
     """
     whole = compile(model.estimator)
     if routes():
@@ -105,12 +95,7 @@ def route(model: Estimator, method: str, params: ReadParams) -> Routed:
 def route_to_last(model: Estimator, method: str, params: ReadParams) -> dict[str, Any]:
     """Return what the last step is given in a call of a fitted model.
 
-    Raises
-    ------
-    ValueError, TypeError
-        In scikit-learn, the method of such an estimator takes nothing, or not without routing.
-    Unsupported
-        Transformers request something, but take only X here.
+    Errors are scikit-learn's, or `Unsupported`: a transformer requests something, but takes only X.
     """
     if routes():
         asked, last = route(model, method, params)
@@ -148,13 +133,7 @@ def _routed(model: Estimator, method: str, params: ReadParams) -> dict[str, Any]
 
 
 def refuse_metadata(asked: Sequence[Requested], why: str) -> None:
-    """Reject what transformers request where they are given nothing.
-
-    Raises
-    ------
-    Unsupported
-        Some request something.
-    """
+    """Reject what transformers request where they are given nothing."""
     found = [Reason(a.path, why, _SUGGESTION, name) for a in asked for name in a.params]
     if found:
         raise Unsupported(*found)
@@ -164,12 +143,8 @@ def refuse_metadata(asked: Sequence[Requested], why: str) -> None:
 def hand_over(programs: Sequence[Program], asked: Sequence[Requested], X: Table) -> Iterator[None]:
     """Give programs the weights that their transformers request, while they learn.
 
-    Raises
-    ------
-    Unsupported
-        A transformer requests what its twin does not take; each is named.
-    DataError
-        The weights do not match the rows.
+    `Unsupported` names each transformer that requests what its twin does not take; `DataError` says
+    that the weights do not match the rows.
     """
     try:
         refused = [each for each in asked if not _weigh(programs, each, X)]

@@ -46,12 +46,7 @@ class Begun(NamedTuple):
 def begin_fit(X: SharedRows, y: Target, plan: Plan) -> Begun:
     """Return where the fit of a plan begins on shared rows: after the results of other fits.
 
-    Parameters
-    ----------
-    X : SharedRows
-    y : target
-    plan : Plan
-        Unfitted; the steps that another fit has fitted become those.
+    The steps of the plan that another fit has fitted become those.
     """
     first = plan.ops[0]
     sharing = _Sharing(X, plan, check_target(y, X), f"{first.takes.device} {first.takes.form}")
@@ -105,16 +100,7 @@ class _Sharing:
 
 
 def _on_device(plan: Plan, rows: SharedRows, X: Any, take: Callable[[Any], Any]) -> Any:
-    """Return rows on the device of the first step, of the table there; else as they are.
-
-    Parameters
-    ----------
-    plan : Plan
-    rows : SharedRows
-    X : table
-        What `take` has made of them.
-    take : callable
-    """
+    """Return rows on the device of the first step, of the table there; else X, made by `take`."""
     device = plan.steps[0].device
     if device == frames.device_of(X):
         return X
@@ -139,16 +125,7 @@ def _settings(step: Step) -> list[Any]:
 def transform(plan: Plan, keys: Sequence[str], takes: Input, rows: Any) -> Any:
     """Return rows as the last step takes them, from what is kept of them as far as that goes.
 
-    Rows that are not shared have been taken already.
-
-    Parameters
-    ----------
-    plan : Plan
-        Fitted.
-    keys : sequence of str
-        Those of its fit.
-    takes : Input
-    rows : SharedRows or table
+    Rows that are not shared have been taken already. The keys are those of the fit of the plan.
     """
     if not isinstance(rows, SharedRows):
         return plan.transform(rows)
