@@ -114,7 +114,7 @@ fitted on numbers; convert it (pandas.to_numeric)
         self.origins: Mapping[Name, Origin] = {}
         """Of columns whose cells have another type in the converted table."""
         self._taken: list[Any] | None = None
-        """Of columns that were taken as they are: `_of_type`. Others like them need no look."""
+        """Types of columns that were taken as they are, and of which others need no look."""
         self.names: list[Name] | None = None if columns is None else list(columns)
         """The names of the columns, in the order of the fit; None for a matrix."""
 
@@ -197,14 +197,17 @@ fitted on numbers; convert it (pandas.to_numeric)
         """Return whether X has the columns and types of a dense frame that was taken unchanged."""
         if type(X) is not pd.DataFrame or not len(X) or X.columns.tolist() != self.names:
             return False
-        return [*map(_of_type, frames.types(X))] == self._taken
+        types = frames.types(X)
+        if self._taken is None or types == self._taken:
+            return self._taken is not None
+        return all(_of_type(a) == _of_type(b) for a, b in zip(types, self._taken, strict=True))
 
     def _remember(self, taken: Table, given: Table, changed: Collection[Name]) -> None:
         """Remember the types of a frame that is taken as it is given."""
         if taken is given and not changed and type(taken) is pd.DataFrame:
             types = frames.types(taken)
             odd = object in types or pd.SparseDtype in map(type, types)
-            self._taken = None if odd else [*map(_of_type, types)]
+            self._taken = None if odd else types
 
     def by_position(self, X: Table) -> Table:
         """Return a table of as many columns under the names of the fit, whatever theirs are."""
