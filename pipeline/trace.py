@@ -199,22 +199,10 @@ def within(path: str) -> Iterator[None]:
 def record_transfer(
     *, to_device: int = 0, to_host: int = 0, answer: bool = False, state: bool = False
 ) -> None:
-    """Add bytes to the event that is being recorded, if there is one.
+    """Add bytes that are about to be copied to the event that is being recorded, if there is one.
 
-    Parameters
-    ----------
-    to_device, to_host : int
-        Bytes that are about to be copied.
-    answer : bool
-        Whether they are what the caller asked for; a budget leaves them out.
-    state : bool
-        Whether they are what was learnt, which does not grow with the rows; a budget leaves
-        them out as well.
-
-    Raises
-    ------
-    BudgetExceeded
-        The copy would break the budget of the log.
+    A budget leaves out the `answer`, which the caller asked for, and `state`, which was learnt and
+    does not grow with the rows. `BudgetExceeded` says that other bytes would break it.
     """
     entry, log = _entry.get(), _log.get()
     if entry is None:

@@ -81,10 +81,7 @@ TRUSTED: Final = sorted(f"{m}.{name}" for m, names in _NAMES.items() for name in
 def dump_skops(value: object) -> bytes:
     """Return estimators, and what is kept beside them, as the bytes of a skops file.
 
-    Raises
-    ------
-    ConfigError
-        A type is not on the list, so that the file could not be loaded again.
+    `ConfigError` says that a type is not on the list: the file could not be loaded again.
     """
     try:
         data: bytes = load("skops.io").dumps(value)
@@ -106,12 +103,8 @@ def dump_skops(value: object) -> bytes:
 def loads(data: bytes, where: str) -> Any:
     """Return what the bytes of a skops file hold.
 
-    Raises
-    ------
-    ConfigError
-        The file holds types that are not on the list.
-    DataError
-        The bytes are no such file.
+    `ConfigError` says that it holds types that are not on the list, `DataError` that it is no such
+    file.
     """
     try:
         data = _renamed(data)

@@ -90,17 +90,7 @@ class PredictionJob:
     rows: int = ROWS
 
     def check(self) -> None:
-        """Check that the files are there, and that none would be written over.
-
-        Raises
-        ------
-        DataError
-            There is no input.
-        ConfigError
-            The output is the input, or is in the model's folder, or has no name of a table.
-        OutputError
-            The folder of the output does not exist.
-        """
+        """Check that the files are there, and that none would be written over."""
         outputs.is_csv(self.target)
         if not self.source.exists():
             raise DataError(f"{self.source}: no such file; check the path")

@@ -77,13 +77,7 @@ class SavedObjects(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def encode(state: SavedState, objects: SavedObjects) -> dict[str, bytes]:
-    """Return the two files.
-
-    Raises
-    ------
-    ConfigError
-        A part of the model, as a function of your own, cannot be kept without pickle.
-    """
+    """Return the two files; `ConfigError` says what cannot be kept without pickle."""
     text = msgspec.json.format(msgspec.json.encode(state), indent=1) + b"\n"
     return {STATE: text, MODEL: allowlist.dump_skops(msgspec.structs.asdict(objects))}
 
@@ -91,12 +85,8 @@ def encode(state: SavedState, objects: SavedObjects) -> dict[str, bytes]:
 def decode(files: Mapping[str, bytes]) -> tuple[SavedState, SavedObjects]:
     """Return what the two files hold.
 
-    Raises
-    ------
-    ConfigError
-        A file holds types that are not trusted.
-    DataError
-        A file is missing, or is not what `encode` makes.
+    `ConfigError` says that one holds types that are not trusted, `DataError` that one is missing or
+    is not what `encode` makes.
     """
     lost = [name for name in (STATE, MODEL) if name not in files]
     if lost:
@@ -121,13 +111,7 @@ def decode(files: Mapping[str, bytes]) -> tuple[SavedState, SavedObjects]:
 def packed_steps(
     state: SavedState, objects: SavedObjects, files: Mapping[str, bytes]
 ) -> list[tuple[str, Packed]]:
-    """Return the names of the steps, and what was kept of them.
-
-    Raises
-    ------
-    DataError
-        The parts do not belong together.
-    """
+    """Return the names of the steps, and what was kept of them."""
     boosters = [step.file for _, step in state.steps if isinstance(step, BoosterState)]
     if {*boosters, STATE, MODEL} != set(files) or len(state.steps) != len(objects.steps):
         others = sorted(files)
