@@ -121,7 +121,7 @@ def small_homes(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 def of_small_files(module: ModuleType, home: Path, given: Path) -> None:
     """Make a dataset of files that are not the pinned ones, and have it taken for the real one."""
     remotes = [replace(remote, sha256="") for remote in module.CARD.remotes]
-    path = _store.prepare(home, replace(module.CARD, remotes=remotes), module.build, given)
+    path = _store.prepare(replace(module.CARD, remotes=remotes), module.build, home, given)
     amend(path.parent, module.CARD.manifest())
 
 

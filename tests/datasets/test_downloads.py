@@ -25,7 +25,7 @@ def make(name: str, home: Path) -> Path:
     module = datasets.module(name)
     remotes = [replace(remote, sha256="") for remote in module.CARD.remotes]
     card = replace(module.CARD, remotes=remotes)
-    return _store.prepare(home, card, module.build, raw.write(name, home / "given"))
+    return _store.prepare(card, module.build, home, raw.write(name, home / "given"))
 
 
 @pytest.fixture(scope="module")
