@@ -9,6 +9,7 @@ import shutil
 import signal
 from collections import defaultdict
 from dataclasses import replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -109,7 +110,7 @@ def small_homes(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     """Return a data folder with every dataset: whole, one row in 54, or of small raw files."""
     home = shutil.copytree(small_home, tmp_path_factory.mktemp("all"), dirs_exist_ok=True)
     for name in set(datasets.names()) - {"flights", "synthetic"}:
-        module = datasets.module(name)
+        module = import_module(f"datasets.{name}")
         if module.CARD.remotes:
             of_small_files(module, home, raw.write(name, home / "given" / name))
         else:
