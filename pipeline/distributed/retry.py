@@ -41,17 +41,12 @@ class _Lost(Exception):
     """Some workers went away while others waited for them."""
 
 
-def compute_on_cluster(cluster: Cluster, tasks: Sequence[Any]) -> Sequence[Any]:
-    """Return the results of tasks; what a lost worker had is made by another one.
+def gather(cluster: Cluster, futures: Sequence[Any]) -> Sequence[Any]:
+    """Return the results of tasks that were begun; what a lost worker had is made by another one.
 
     `ClusterUnavailable` says that the scheduler does not answer within `ClusterOptions.timeout`,
     and `WorkerLost` that every attempt at a task lost a worker.
     """
-    return gather(cluster, cluster.client.compute(list(tasks)))
-
-
-def gather(cluster: Cluster, futures: Sequence[Any]) -> Sequence[Any]:
-    """Return the results of tasks that were begun; see `compute_on_cluster` for errors."""
     work = partial(cluster.client.gather, futures, asynchronous=True)
     return watch(cluster, work, frozenset())
 
@@ -60,7 +55,7 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
     """Return the result of work, in the client's event loop, while the `needed` workers are there.
 
     `WorkerLost` says that one of these has gone, or each that tried a task, or all of them; see
-    `compute_on_cluster` for `ClusterUnavailable`.
+    `gather` for `ClusterUnavailable`.
     """
     before, known = cluster.workers(), set(cluster.client.futures)
     try:
