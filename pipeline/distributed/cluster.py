@@ -66,15 +66,7 @@ _OPTIONS_OF = {"local": _OPTIONS, "cuda": _OPTIONS, "address": {"workers", "time
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster that is running.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    options : ClusterOptions
-    about : str
-        A description.
-    """
+    """A cluster that is running, described by `about`."""
 
     client: Any
     options: ClusterOptions = field(default_factory=ClusterOptions)
@@ -83,10 +75,7 @@ class Cluster:
     def workers(self) -> dict[str, dict[str, Any]]:
         """Return what the scheduler knows of each worker, by its address, sorted by name.
 
-        Raises
-        ------
-        ClusterUnavailable
-            The scheduler does not respond within `ClusterOptions.timeout`.
+        `ClusterUnavailable` says that it does not respond within `ClusterOptions.timeout`.
         """
         scheduler, wait = self.client.scheduler, self.options.timeout
         try:
