@@ -85,17 +85,14 @@ def dump_skops(value: object) -> bytes:
     """
     try:
         data: bytes = load("skops.io").dumps(value)
-        strangers = _strangers(data)
+        why = ", ".join(_strangers(data))
     except (TypeError, ValueError) as error:
+        why = str(error)
+    if why:
         raise ConfigError(
-            f"the model cannot be saved without pickle: {error}; change the step, or save the "
-            "result of `to_sklearn()` yourself"
-        ) from error
-    if strangers:
-        raise ConfigError(
-            f"the model contains {', '.join(strangers)}, which cannot be saved without pickle; "
-            "model files support scikit-learn and XGBoost estimators, numbers, text, and NumPy "
-            "arrays and ufuncs: change the step, or save the result of `to_sklearn()` yourself"
+            f"the model cannot be saved without pickle: {why}; model files support estimators of "
+            "scikit-learn and XGBoost, numbers, text, and NumPy arrays and ufuncs: change the "
+            "step, or save the result of `to_sklearn()` yourself"
         )
     return data
 
