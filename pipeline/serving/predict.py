@@ -28,6 +28,7 @@ from pipeline.files.csv import MISSING
 from pipeline.files.opened import TableStream, copy_of, open_sources
 from pipeline.files.read import row_count
 from pipeline.model.accelerated import Accelerated
+from pipeline.model.as_given import GivenInput
 from pipeline.model.inputs import TextInput
 from pipeline.records import dumps
 from pipeline.serving import manifest, outputs
@@ -275,14 +276,26 @@ class Predictor:
         return [taken.column] if taken.column in self.there else others
 
     def _check_columns(self) -> None:
-        source, there = self.job.source, self.there
+        source, there, known = self.job.source, self.there, {*self.there}
         if unknown := [name for name in self.job.keep if name not in there]:
             raise ConfigError(f"{source}: has no columns {unknown} to copy; it has {there[:20]}")
-        if {*there}.isdisjoint(self.features):
+        if known.isdisjoint(self.features):
             raise DataError(
                 f"{source}: has none of the columns that the model was fitted on, "
                 f"{self.features[:9]}; it has {there[:9]}"
             )
+        lost = [name for name in self._read_by_steps() if name not in known]
+        if lost and not isinstance(self.model.inputs_, GivenInput):  # which may do without
+            raise DataError(
+                f"{source}: lacks the columns {lost} that the model was fitted on; it has "
+                f"{there[:20]}"
+            )
+
+    def _read_by_steps(self) -> list[str]:
+        """Return the columns that some step reads, as far as that is known."""
+        used = getattr(self.model.inputs_, "used", None)
+        names = {*self.features} if used is None else {str(name) for name in used}
+        return [name for name in self.features if name in names]
 
     def _kinds(self) -> dict[str, str]:
         """Return what the columns of a text file are read as."""
@@ -390,12 +403,10 @@ class Predictor:
 
     def _empty(self, valued: set[str]) -> list[str]:
         """Return cautions of columns without any value, where no profile knows of them."""
-        used = getattr(self.model.inputs_, "used", None)
-        read = {*self.features} if used is None else {str(name) for name in used}
-        empty = ({*self.there} & read) - valued - {*self.model.profile_}
+        empty = {*self.there} - valued - {*self.model.profile_}
         return [
             f"{name!r}: no row has a value, so all are predicted as missing; check the data source"
-            for name in self.features
+            for name in self._read_by_steps()
             if name in empty
         ]
 
