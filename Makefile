@@ -76,7 +76,7 @@ data: setup ## Fetch and verify the data of TASK
 fetched: setup
 	$(RUN) data $(DATA)
 synthetic: setup ## Generate a table of ROWS rows into data/synthetic
-	$(python) -m datasets synthetic --rows '$(or $(ROWS),1e6)' --seed '$(SEED)' $(ARGS)
+	$(python) -m datasets.synthetic --rows '$(or $(ROWS),1e6)' --seed '$(SEED)' $(ARGS)
 explain: setup ## Say where each step of TASK would run on DEVICE, and why; run nothing
 	$(RUN) explain '$(TASK)' $(CHOSEN) $(ARGS)
 run: ## Train and evaluate TASK once, on DEVICE

@@ -75,7 +75,7 @@ class Card:
         }
 
 
-def prepare(home: Path, card: Card, build: Build, given: Path | None = None) -> Path:
+def prepare(card: Card, build: Build, home: Path, given: Path | None = None) -> Path:
     """Publish a dataset under `home` if it is missing, verify it, and return its Parquet file.
 
     One process at a time calls `build`. `given` is the downloaded file, or the folder of the

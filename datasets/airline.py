@@ -66,7 +66,7 @@ def prepare(home: Path, given: Path | None = None, *, years: str = str(YEAR)) ->
     first, last = _range(years)
     name = NAME if first == last == YEAR else f"{NAME}_{first}_{last}"
     card = replace(CARD, dataset=name, remotes=remotes(first, last), raw=NAME)
-    return _store.prepare(home, card, partial(build, last=last), given)
+    return _store.prepare(card, partial(build, last=last), home, given)
 
 
 def _range(years: str) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from . import _store, _tables
@@ -35,11 +35,6 @@ SHA256 = "25e2eb7b7a8745b1bde5ba18bc4969983d2e2f403291ecd5bde4a29ef30c3859"
 CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, {"sklearn.datasets.load_breast_cancer": SHA256})
 
 
-def prepare(home: Path, given: Path | None = None) -> Path:
-    """Create ``home/breast_cancer`` if it is missing, verify it, and return its Parquet file."""
-    return _store.prepare(home, CARD, build, given)
-
-
 def build() -> Iterator[Any]:
     """Yield the table; scikit-learn's class 1 is benign."""
     import pyarrow.compute as pc
@@ -47,3 +42,6 @@ def build() -> Iterator[Any]:
     table = _tables.read_bundled("load_breast_cancer", SHA256, [*MEASURES, TARGET])
     malignant = pc.subtract(1, table[TARGET])
     yield from _tables.folded([table.set_column(len(MEASURES), TARGET, malignant)], COLUMNS)
+
+
+prepare = partial(_store.prepare, CARD, build)

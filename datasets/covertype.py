@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,6 @@ RAW = Remote(
 CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, remotes=[RAW])
 
 
-def prepare(home: Path, given: Path | None = None) -> Path:
-    """Create ``home/covertype`` if it is missing, verify it, and return its Parquet file."""
-    return _store.prepare(home, CARD, build, given)
-
-
 def build(files: Mapping[str, Path]) -> Iterator[Any]:
     """Yield the table; the source counts the kinds from 1."""
     import pyarrow.compute as pc
@@ -63,3 +59,6 @@ def build(files: Mapping[str, Path]) -> Iterator[Any]:
         ),
         COLUMNS,
     )
+
+
+prepare = partial(_store.prepare, CARD, build)

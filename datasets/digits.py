@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from . import _store, _tables
@@ -27,12 +27,10 @@ SHA256 = "f6d9e39f37dc45d327f6db33428ee58970ccceabb2535a5c179de35886b70443"
 CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, {"sklearn.datasets.load_digits": SHA256})
 
 
-def prepare(home: Path, given: Path | None = None) -> Path:
-    """Create ``home/digits`` if it is missing, verify it, and return its Parquet file."""
-    return _store.prepare(home, CARD, build, given)
-
-
 def build() -> Iterator[Any]:
     """Yield the table."""
     table = _tables.read_bundled("load_digits", SHA256, [*PIXELS, TARGET])
     yield from _tables.folded([table], COLUMNS)
+
+
+prepare = partial(_store.prepare, CARD, build)

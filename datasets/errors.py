@@ -21,12 +21,6 @@ class OutputError(Exception):
     exit_code = 73
 
 
-class UnknownDataset(LookupError):
-    """No dataset has this name."""
-
-    exit_code = 2
-
-
 def unknown(what: str, name: object, known: Iterable[str]) -> str:
     """Return that a name is unknown, and what to write instead.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _store, _tables
@@ -75,7 +74,6 @@ COLUMNS = {
 NUMERIC = [name for name, column in COLUMNS.items() if column.kind == "number"]
 LOW_CARDINALITY = ["carrier", "origin", "engine_type", "plane_type"]
 HIGH_CARDINALITY = ["dest", "flight", "tailnum", "model", "manufacturer"]
-CATEGORICAL = LOW_CARDINALITY + HIGH_CARDINALITY
 SPLITTERS = ["month", "fold"]
 
 SOURCES = {
@@ -111,11 +109,6 @@ SOURCES = {
 }
 _SHA256 = {file: source.sha256 for file, source in SOURCES.items()}
 CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, _SHA256)
-
-
-def prepare(home: Path, given: Path | None = None) -> Path:
-    """Create ``home/flights`` if it is missing, verify it, and return its Parquet file."""
-    return _store.prepare(home, CARD, partial(months, COLUMNS), given)
 
 
 def months(columns: Mapping[str, Column]) -> Iterator[pa.Table]:
@@ -201,3 +194,6 @@ def _aircraft(flights: pa.Table, planes: pa.Table) -> dict[str, Any]:
 def _destination(flights: pa.Table, airports: pa.Table) -> dict[str, Any]:
     rows = _tables.lookup(airports, [airports["faa"]], [flights["dest"]])
     return {f"dest_{name}": rows[name] for name in ("lat", "lon", "alt", "tz")}
+
+
+prepare = partial(_store.prepare, CARD, partial(months, COLUMNS))

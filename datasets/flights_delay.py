@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from . import _store, flights
 from ._store import Column
@@ -23,6 +22,4 @@ COLUMNS = {name: column for name, column in flights.COLUMNS.items() if name != f
 CARD = replace(flights.CARD, dataset=NAME, target=TARGET, columns=COLUMNS)
 
 
-def prepare(home: Path, given: Path | None = None) -> Path:
-    """Create ``home/flights_delay`` if it is missing, verify it, and return its Parquet file."""
-    return _store.prepare(home, CARD, partial(flights.months, COLUMNS), given)
+prepare = partial(_store.prepare, CARD, partial(flights.months, COLUMNS))

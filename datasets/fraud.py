@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,6 @@ RAW = Remote("creditcard.arff", "https://www.openml.org/data/v1/download/1673544
 CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, remotes=[RAW])
 
 
-def prepare(home: Path, given: Path | None = None) -> Path:
-    """Create ``home/fraud`` if it is missing, verify it, and return its Parquet file."""
-    return _store.prepare(home, CARD, build, given)
-
-
 def build(files: Mapping[str, Path]) -> Iterator[Any]:
     """Yield the table."""
     yield from _tables.folded(_payments(files[RAW.file]), COLUMNS)
@@ -58,3 +54,6 @@ def _payments(path: Path) -> Iterator[Any]:
         for table in _tables.read_csv(path, types, stream=file):
             fraud = pc.cast(pc.utf8_trim(table["Class"], "'\" "), "int8")
             yield table.select([*PARTS, "Amount"]).append_column("is_fraud", fraud)
+
+
+prepare = partial(_store.prepare, CARD, build)

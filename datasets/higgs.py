@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,10 @@ RAW = Remote(
 CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, remotes=[RAW])
 
 
-def prepare(home: Path, given: Path | None = None) -> Path:
-    """Create ``home/higgs`` if it is missing, verify it, and return its Parquet file."""
-    return _store.prepare(home, CARD, build, given)
-
-
 def build(files: Mapping[str, Path]) -> Iterator[Any]:
     """Yield the table; the source writes the class as a real number."""
     types = dict.fromkeys(["signal", *MEASURES], "float32")
     yield from _tables.folded(_tables.read_csv(files[RAW.file], types), COLUMNS)
+
+
+prepare = partial(_store.prepare, CARD, build)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,6 @@ RAW = Remote(
     "8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
 )
 CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, remotes=[RAW])
-
-
-def prepare(home: Path, given: Path | None = None) -> Path:
-    """Create ``home/newsgroups`` if it is missing, verify it, and return its Parquet file."""
-    return _store.prepare(home, CARD, build, given)
 
 
 def build(files: Mapping[str, Path]) -> Iterator[Any]:
@@ -92,3 +88,6 @@ def _columns(message: str) -> dict[str, Any]:
         "capitals": sum(map(str.isupper, letters)) / max(1, len(letters)),
         "distribution": next((to.lower() for name, _, to in told if name == "Distribution"), ""),
     }
+
+
+prepare = partial(_store.prepare, CARD, build)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,6 @@ RAW = [
 CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, remotes=RAW)
 
 
-def prepare(home: Path, given: Path | None = None) -> Path:
-    """Create ``home/taxi`` if it is missing, verify it, and return its Parquet file."""
-    return _store.prepare(home, CARD, build, given)
-
-
 def build(files: Mapping[str, Path]) -> Iterator[Any]:
     """Yield the trips, in the order of the files."""
     import pyarrow as pa
@@ -87,3 +83,6 @@ def _month(path: Path, month: int) -> Any:
         & (pc.field("miles") > 0) & (pc.field("miles") <= FARTHEST)
         & (pc.field("year") == YEAR) & (pc.field("month") == month)
     )  # fmt: skip
+
+
+prepare = partial(_store.prepare, CARD, build)

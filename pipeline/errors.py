@@ -29,8 +29,6 @@ def clean(text: str) -> str:
     These are control characters other than tab and newline, marks that reverse the writing
     direction, and halves of surrogate pairs.
 
-    Examples
-    --------
     >>> clean("a\x1b[31mb")
     'a�[31mb'
     """

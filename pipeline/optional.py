@@ -50,15 +50,10 @@ def to_install(package: str) -> str:
 
 
 def why_not_here(error: Exception) -> str:
-    """Return why this Python cannot run the project, and which one can.
+    """Return why this Python cannot run the project; raise an error that is no fault of it.
 
     >>> why_not_here(ModuleNotFoundError(name="click")).partition(" has ")[2]
     'no package click; run `make setup`, then use `.venv/bin/python`'
-
-    Raises
-    ------
-    Exception
-        The error, if the fault is not this Python's.
     """
     name = (getattr(error, "name", None) or "pipeline").partition(".")[0]
     if not isinstance(error, ModuleNotFoundError) or name == "pipeline":
@@ -92,15 +87,10 @@ def version(distribution: str) -> str:
 
 
 def load(path: str) -> Any:
-    """Import ``package.module`` or ``package.module.Name`` and return it.
+    """Import ``package.module`` or ``package.module.Name``; `ConfigError` if it is not installed.
 
     >>> load("collections.OrderedDict").__name__
     'OrderedDict'
-
-    Raises
-    ------
-    ConfigError
-        The package is not installed.
     """
     module, _, name = path.rpartition(".")
     if not module:

@@ -38,34 +38,21 @@ ANSWER = "the result"
 
 @dataclass
 class Event:
-    """One call of one step.
-
-    Parameters
-    ----------
-    step : str
-        Name of the step in the estimator, or ``"input"`` / ``"output"``.
-    call : str
-        ``"copy"``, ``"densify"``, ``"fit"``, ``"transform"``, ``"predict"``, …
-    device : str
-        ``"cpu"`` or ``"cuda"``.
-    seconds : float
-        Wall time, with the device's queue drained.
-    to_device_bytes, to_host_bytes : int
-        Bytes copied between host and device for this call.
-    why : str
-        What was copied or made dense, or why.
-    worker : str
-        The worker of a cluster that it ran on, of a search.
-    """
+    """One call of one step."""
 
     step: str
+    """Name of the step in the estimator, or ``"input"`` / ``"output"``."""
     call: str
+    """``"copy"``, ``"densify"``, ``"fit"``, ``"transform"``, ``"predict"``, …"""
     device: str
     seconds: float = 0.0
+    """Wall time, with the device's queue drained."""
     to_device_bytes: int = 0
     to_host_bytes: int = 0
     why: str = ""
+    """What was copied or made dense, or why."""
     worker: str = ""
+    """The worker of a cluster that it ran on, of a search."""
 
     @property
     def place(self) -> str:
@@ -88,25 +75,17 @@ class Event:
 
 @dataclass(repr=False)
 class ExecutionLog:
-    """The events of one `fit` or one prediction, in the order of the calls.
-
-    Parameters
-    ----------
-    events : list of Event
-    host_bytes : int, optional
-        The budget: bytes of rows that may come back to the host. By default any.
-    n_rows : int
-        Rows of the table. A copy with less than a byte for each, or up to 64 KiB, holds none.
-    last : ExecutionLog, optional
-        Of a fit: the prediction that ended last. It is put in the place of the one before as a
-        whole, so that predictions in several threads do not mix.
-    """
+    """The events of one `fit` or one prediction, in the order of the calls."""
 
     events: list[Event] = field(default_factory=list)
     host_bytes: int | None = None
+    """The budget: bytes of rows that may come back to the host. By default any."""
     n_rows: int = 0
+    """Rows of the table. A copy with less than a byte for each, or up to 64 KiB, holds none."""
     rows_bytes: int = field(default=0, init=False)
     last: ExecutionLog | None = field(default=None, init=False)
+    """Of a fit: the prediction that ended last. It is put in the place of the one before as a
+    whole, so that predictions in several threads do not mix."""
 
     @property
     def entries(self) -> list[Event]:
@@ -199,22 +178,10 @@ def within(path: str) -> Iterator[None]:
 def record_transfer(
     *, to_device: int = 0, to_host: int = 0, answer: bool = False, state: bool = False
 ) -> None:
-    """Add bytes to the event that is being recorded, if there is one.
+    """Add bytes that are about to be copied to the event that is being recorded, if there is one.
 
-    Parameters
-    ----------
-    to_device, to_host : int
-        Bytes that are about to be copied.
-    answer : bool
-        Whether they are what the caller asked for; a budget leaves them out.
-    state : bool
-        Whether they are what was learnt, which does not grow with the rows; a budget leaves
-        them out as well.
-
-    Raises
-    ------
-    BudgetExceeded
-        The copy would break the budget of the log.
+    A budget leaves out the `answer`, which the caller asked for, and `state`, which was learnt and
+    does not grow with the rows. `BudgetExceeded` says that other bytes would break it.
     """
     entry, log = _entry.get(), _log.get()
     if entry is None:

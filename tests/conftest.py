@@ -9,6 +9,7 @@ import shutil
 import signal
 from collections import defaultdict
 from dataclasses import replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -109,7 +110,7 @@ def small_homes(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     """Return a data folder with every dataset: whole, one row in 54, or of small raw files."""
     home = shutil.copytree(small_home, tmp_path_factory.mktemp("all"), dirs_exist_ok=True)
     for name in set(datasets.names()) - {"flights", "synthetic"}:
-        module = datasets.module(name)
+        module = import_module(f"datasets.{name}")
         if module.CARD.remotes:
             of_small_files(module, home, raw.write(name, home / "given" / name))
         else:
@@ -121,7 +122,7 @@ def small_homes(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 def of_small_files(module: ModuleType, home: Path, given: Path) -> None:
     """Make a dataset of files that are not the pinned ones, and have it taken for the real one."""
     remotes = [replace(remote, sha256="") for remote in module.CARD.remotes]
-    path = _store.prepare(home, replace(module.CARD, remotes=remotes), module.build, given)
+    path = _store.prepare(replace(module.CARD, remotes=remotes), module.build, home, given)
     amend(path.parent, module.CARD.manifest())
 
 

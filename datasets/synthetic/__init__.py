@@ -53,4 +53,4 @@ def prepare(home: Path, recipe: Recipe = DEFAULT, given: Path | None = None) -> 
         return rows.groups(recipe)
 
     card = Card(recipe.name, LICENCE, SOURCE, TARGET, recipe.schema(), recipe.sources())
-    return _store.prepare(home / NAME, card, build, given)
+    return _store.prepare(card, build, home / NAME, given)

@@ -78,39 +78,21 @@ class Feature:
 class Recipe:
     """Everything that the rows of a generated table depend on.
 
-    Parameters
-    ----------
-    kind : {"binary", "regression", "ranking", "clusters"}, default="binary"
-        What the target is.
-    rows : int, default=100_000
-        From 100. The first rows of a longer table are those of a shorter one.
-    columns : int, default=30
-        Features, 1 to 10,000, without the target and the query of a ranking.
-    seed : int, default=0
-        From 0 to 2**64 - 1.
-    cardinality : int, default=5_000
-        Levels of the columns with many levels, 2 to 10,000,000.
-    fold : bool, default=False
-        Whether there is a column `fold`, 0 to 99, to split by: drawn per row or, in a ranking, per
-        query, so that no query is split.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
-
-    Examples
-    --------
     >>> [feature.name for feature in Recipe(columns=3).features()]
     ['number_0', 'category_1', 'number_2']
     """
 
     kind: Kind = "binary"
+    """What the target is."""
     rows: int = 100_000
+    """The first rows of a longer table are those of a shorter one."""
     columns: int = 30
+    """Features, without the target and the query of a ranking."""
     seed: int = 0
     cardinality: int = 5_000
+    """Levels of the columns with many levels."""
     fold: bool = False
+    """Whether there is a column `fold` to split by, drawn per row or, in a ranking, per query."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -29,6 +29,7 @@ from pipeline.system.threads import halved
 from pipeline.table import frames, partitioned
 from pipeline.table.borrowed import in_place
 from pipeline.table.convert import as_passed
+from pipeline.table.target import check_rows
 from pipeline.trace import record
 from pipeline.typing import Estimator, Params, Table, Target
 
@@ -200,7 +201,7 @@ class Step:
             with record(self.name, "gather", self.device):
                 X, sizes = partitioned.gather(X, self.name)
             remark = "; ".join(filter(None, (sizes, why)))
-            partitioned.check_rows(y, X.shape[0])
+            check_rows(y, X.shape[0])
         self.note(remark)
         return X
 

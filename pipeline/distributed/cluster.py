@@ -12,7 +12,7 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import ClusterUnavailable, ConfigError, close_to, pick
+from pipeline.errors import ClusterUnavailable, ConfigError, pick
 from pipeline.optional import available, load, to_install
 from pipeline.system import hardware
 from pipeline.typing import Params
@@ -66,15 +66,7 @@ _OPTIONS_OF = {"local": _OPTIONS, "cuda": _OPTIONS, "address": {"workers", "time
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster that is running.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    options : ClusterOptions
-    about : str
-        A description.
-    """
+    """A cluster that is running, described by `about`."""
 
     client: Any
     options: ClusterOptions = field(default_factory=ClusterOptions)
@@ -83,10 +75,7 @@ class Cluster:
     def workers(self) -> dict[str, dict[str, Any]]:
         """Return what the scheduler knows of each worker, by its address, sorted by name.
 
-        Raises
-        ------
-        ClusterUnavailable
-            The scheduler does not respond within `ClusterOptions.timeout`.
+        `ClusterUnavailable` says that it does not respond within `ClusterOptions.timeout`.
         """
         scheduler, wait = self.client.scheduler, self.options.timeout
         try:
@@ -179,13 +168,10 @@ def optional_cluster(where: str | None, **options: Any) -> AbstractContextManage
 
 def _check_options(where: str, options: Params) -> tuple[str, ClusterOptions]:
     kind = "address" if where.startswith(SCHEMES) else where
-    if kind not in _OPTIONS_OF:
-        close = close_to(where, ("local", "cuda"))
-        way = f"did you mean {close!r}? Or use" if close else "use"
-        raise ConfigError(f"unknown cluster {where!r}; {way} local, cuda or tcp://HOST:PORT")
-    known = sorted(_OPTIONS_OF[kind])
-    if unknown := [name for name in options if name not in known]:
-        pick(unknown[0], known, f"option of the cluster {where!r}:")
+    if kind != "address":
+        pick(where, ("local", "cuda", "tcp://HOST:PORT"), "cluster")
+    for name in options:
+        pick(name, _OPTIONS_OF[kind], f"option of the cluster {where!r}:")
     return kind, ClusterOptions(**options)
 
 

@@ -25,21 +25,9 @@ def map_in_order(
 ) -> Iterator[R]:
     """Yield the results of the active cluster's workers for each piece, in the order of the pieces.
 
-    Pieces are asked for as results are taken, `AHEAD` of them for each thread. What a lost
-    worker had is made by another one.
-
-    Parameters
-    ----------
-    function : callable
-        Called as ``function(shared, *piece)``; doing it again has no effect.
-    shared : object
-        Sent to each worker, and not with each piece.
-    pieces : iterable of sequences
-
-    Raises
-    ------
-    WorkerLost
-        Every attempt at a piece lost a worker, or none is left.
+    The workers call ``function(shared, *piece)``, and get `shared` only once. Pieces are asked for
+    as results are taken, `AHEAD` of them for each thread. What a lost worker had is made by another
+    one; `WorkerLost` says that every attempt lost one, or that none is left.
     """
     cluster = active()
     assert cluster is not None

@@ -41,21 +41,12 @@ class _Lost(Exception):
     """Some workers went away while others waited for them."""
 
 
-def compute_on_cluster(cluster: Cluster, tasks: Sequence[Any]) -> Sequence[Any]:
-    """Return the results of tasks; what a lost worker had is made by another one.
-
-    Raises
-    ------
-    ClusterUnavailable
-        The scheduler does not answer within `ClusterOptions.timeout`.
-    WorkerLost
-        Every attempt at a task lost a worker.
-    """
-    return gather(cluster, cluster.client.compute(list(tasks)))
-
-
 def gather(cluster: Cluster, futures: Sequence[Any]) -> Sequence[Any]:
-    """Return the results of tasks that were begun; see `compute_on_cluster` for errors."""
+    """Return the results of tasks that were begun; what a lost worker had is made by another one.
+
+    `ClusterUnavailable` says that the scheduler does not answer within `ClusterOptions.timeout`,
+    and `WorkerLost` that every attempt at a task lost a worker.
+    """
     work = partial(cluster.client.gather, futures, asynchronous=True)
     return watch(cluster, work, frozenset())
 
@@ -63,12 +54,8 @@ def gather(cluster: Cluster, futures: Sequence[Any]) -> Sequence[Any]:
 def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) -> T:
     """Return the result of work, in the client's event loop, while the `needed` workers are there.
 
-    Raises
-    ------
-    ClusterUnavailable
-        The scheduler does not answer within `ClusterOptions.timeout`.
-    WorkerLost
-        One that is needed has gone, or each that tried a task, or all of them.
+    `WorkerLost` says that one of these has gone, or each that tried a task, or all of them; see
+    `gather` for `ClusterUnavailable`.
     """
     before, known = cluster.workers(), set(cluster.client.futures)
     try:
@@ -151,14 +138,9 @@ def _guard(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str])
 
 
 def await_workers(cluster: Cluster, n_workers: int) -> dict[str, dict[str, Any]]:
-    """Wait until nannies have replaced workers that were lost.
+    """Wait until nannies have replaced workers that were lost; return those that are there in time.
 
-    Returns those that are there in time.
-
-    Raises
-    ------
-    WorkerLost
-        None is there within `ClusterOptions.timeout`.
+    `WorkerLost` says that none is there within `ClusterOptions.timeout`.
     """
     end = time.monotonic() + cluster.options.timeout
     while len(workers := cluster.workers()) < n_workers:

@@ -81,24 +81,18 @@ TRUSTED: Final = sorted(f"{m}.{name}" for m, names in _NAMES.items() for name in
 def dump_skops(value: object) -> bytes:
     """Return estimators, and what is kept beside them, as the bytes of a skops file.
 
-    Raises
-    ------
-    ConfigError
-        A type is not on the list, so that the file could not be loaded again.
+    `ConfigError` says that a type is not on the list: the file could not be loaded again.
     """
     try:
         data: bytes = load("skops.io").dumps(value)
-        strangers = _strangers(data)
+        why = ", ".join(_strangers(data))
     except (TypeError, ValueError) as error:
+        why = str(error)
+    if why:
         raise ConfigError(
-            f"the model cannot be saved without pickle: {error}; change the step, or save the "
-            "result of `to_sklearn()` yourself"
-        ) from error
-    if strangers:
-        raise ConfigError(
-            f"the model contains {', '.join(strangers)}, which cannot be saved without pickle; "
-            "model files support scikit-learn and XGBoost estimators, numbers, text, and NumPy "
-            "arrays and ufuncs: change the step, or save the result of `to_sklearn()` yourself"
+            f"the model cannot be saved without pickle: {why}; model files support estimators of "
+            "scikit-learn and XGBoost, numbers, text, and NumPy arrays and ufuncs: change the "
+            "step, or save the result of `to_sklearn()` yourself"
         )
     return data
 
@@ -106,12 +100,8 @@ def dump_skops(value: object) -> bytes:
 def loads(data: bytes, where: str) -> Any:
     """Return what the bytes of a skops file hold.
 
-    Raises
-    ------
-    ConfigError
-        The file holds types that are not on the list.
-    DataError
-        The bytes are no such file.
+    `ConfigError` says that it holds types that are not on the list, `DataError` that it is no such
+    file.
     """
     try:
         data = _renamed(data)

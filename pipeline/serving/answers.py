@@ -47,13 +47,7 @@ class Question:
 
     @classmethod
     def of(cls, model: Accelerated, method: str | None) -> Question:
-        """Return the question for a model, by default the first of `METHODS` that it has.
-
-        Raises
-        ------
-        ConfigError
-            The model has no such method.
-        """
+        """Return the question for a model, by default the first of `METHODS` that it has."""
         has = [name for name in METHODS if hasattr(model, name)]
         if not has:
             raise ConfigError(
@@ -122,13 +116,7 @@ def _by_class(what: str, values: Any, labels: Iterable[object]) -> list[tuple[st
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return columns by name.
-
-    Raises
-    ------
-    ConfigError
-        Two have the same name.
-    """
+    """Return columns by name; `ConfigError` says that two have the same one."""
     counts = Counter(name for name, _ in pairs)
     if twice := [name for name, count in counts.items() if count > 1]:
         raise ConfigError(

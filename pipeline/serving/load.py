@@ -82,16 +82,16 @@ def _warn_of_versions(saved: Mapping[str, str], folder: Path) -> None:
 
 def unpack(files: Mapping[str, bytes], device: str) -> Accelerated:
     """Return the model that the parts of a folder make on a device."""
-    saved, objects = state.decode(files)
+    broken = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
     try:
-        return _model(saved, objects, files, device)
+        return _model(*state.decode(files), files, device)
     except PipelineError:
         raise
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        why = f"{type(error).__name__}: {error}"
-        raise DataError(f"{state.STATE}: not the state of a model: {why}; {AGAIN}") from error
-    except RecursionError as error:
-        raise DataError(f"{state.STATE}: nested too deeply; {AGAIN}") from error
+    except broken as error:
+        raise DataError(
+            f"{state.STATE}: not the state of a model that this version can read: "
+            f"{type(error).__name__}: {error}; load it with the version that saved it, or {AGAIN}"
+        ) from error
 
 
 def _model(

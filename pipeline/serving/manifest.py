@@ -79,10 +79,7 @@ def write_manifest(folder: Path, files: Mapping[str, bytes], manifest: Manifest)
 def read_manifest(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
     """Return the manifest and the bytes of the parts, all of them checked.
 
-    Raises
-    ------
-    DataError
-        The folder is missing, damaged, incomplete, or of another format.
+    `DataError` says that the folder is missing, damaged, incomplete, or of another format.
     """
     sums = _sums(_bounded(folder / SUMS), folder)
     found = {path.name for path in folder.iterdir()} - {SUMS}

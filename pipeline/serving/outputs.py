@@ -20,11 +20,6 @@ def is_csv(target: Path) -> bool:
 
     >>> is_csv(Path("late.CSV")), is_csv(Path("run.2/late"))
     (True, False)
-
-    Raises
-    ------
-    ConfigError
-        The name says that it is something else.
     """
     ending = target.suffix.lower()
     if ending not in ("", ".parquet", ".csv"):

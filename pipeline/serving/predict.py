@@ -90,17 +90,7 @@ class PredictionJob:
     rows: int = ROWS
 
     def check(self) -> None:
-        """Check that the files are there, and that none would be written over.
-
-        Raises
-        ------
-        DataError
-            There is no input.
-        ConfigError
-            The output is the input, or is in the model's folder, or has no name of a table.
-        OutputError
-            The folder of the output does not exist.
-        """
+        """Check that the files are there, and that none would be written over."""
         outputs.is_csv(self.target)
         if not self.source.exists():
             raise DataError(f"{self.source}: no such file; check the path")
@@ -303,8 +293,7 @@ class Predictor:
 
     def _read_by_steps(self) -> list[str]:
         """Return the columns that some step reads, as far as that is known."""
-        taken = self.model.inputs_
-        used = taken.used if isinstance(taken, Schema) else None
+        used = getattr(self.model.inputs_, "used", None)
         names = {*self.features} if used is None else {str(name) for name in used}
         return [name for name in self.features if name in names]
 

@@ -156,10 +156,7 @@ def without_memory(estimator: BaseEstimator) -> BaseEstimator:
 def check_keys(estimator: BaseEstimator) -> None:
     """Reject parameters that are mappings of which skops would not keep the keys.
 
-    Raises
-    ------
-    ConfigError
-        A key is neither text nor a number, or is a truth value, or two are the same as text.
+    These are neither text nor numbers, or truth values, or two are the same as text.
     """
     for path, value in estimator.get_params(deep=True).items():
         keys = [*value] if isinstance(value, dict) else []

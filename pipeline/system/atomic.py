@@ -37,18 +37,9 @@ _EXCHANGE = 2
 def publishing(folder: Path) -> Iterator[Path]:
     """Yield an empty folder that takes the place of `folder` when the block succeeds.
 
-    Parameters
-    ----------
-    folder : Path
-        The final name; a symbolic link stays, and what it points to is replaced.
-
-    Raises
-    ------
-    OutputLocked
-        Another process is publishing to the same name.
-    OutputError
-        The disk is full, the folder read-only, a file is in the way, or the folder
-        holds something else than results.
+    A symbolic link stays, and what it points to is replaced. `OutputLocked` says that another
+    process is publishing to the same name, `OutputError` that the folder cannot be written or holds
+    something else than results.
     """
     with writing(folder):
         folder = folder.resolve()
@@ -86,13 +77,7 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Be the only process that writes a file or into a folder.
-
-    Raises
-    ------
-    OutputLocked
-        Another process is.
-    """
+    """Be the only process that writes a file or into a folder, or raise `OutputLocked`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     name = path.parent / f".{path.name}.lock"
     with ExitStack() as stack:
@@ -179,10 +164,7 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file as a whole: it is written aside, made sure of, and then renamed.
 
-    Raises
-    ------
-    OutputError
-        The folder is not writable, the disk is full, or a file is in the way.
+    `OutputError` says that the folder is not writable, the disk full, or a file in the way.
     """
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

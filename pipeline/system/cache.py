@@ -12,21 +12,9 @@ from weakref import WeakSet
 class Cache:
     """What was made, by key; where room is short, the least recently used goes first.
 
-    Threads may share it.
+    All values together hold at most `room_bytes`; one that holds more by itself is not kept. They
+    lie on one device, see `empty`. Threads may share it.
 
-    Parameters
-    ----------
-    room_bytes : int
-        All values together hold no more; one that holds more by itself is not kept.
-    device : {"cpu", "cuda"}
-        Where the values lie; see `empty`.
-
-    Attributes
-    ----------
-    held_bytes : int
-
-    Examples
-    --------
     >>> cache = Cache(8)
     >>> for key in ("a", "b", "c"):
     ...     cache.put(key, key.encode() * 4, 4)

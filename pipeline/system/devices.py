@@ -29,21 +29,10 @@ class Choice:
 
 
 def choose(device: str) -> Choice:
-    """Return the device that serves a request.
+    """Return the device that serves a request for one of `DEVICES`.
 
-    Parameters
-    ----------
-    device : {"auto", "cpu", "cuda"}
+    `DeviceUnavailable` says why ``"cuda"``, if requested, cannot be used here.
 
-    Raises
-    ------
-    ConfigError
-        No such device.
-    DeviceUnavailable
-        ``"cuda"`` was asked for and cannot be used here.
-
-    Examples
-    --------
     >>> choose("cpu")
     Choice(name='cpu', why='device="cpu" was requested')
     """

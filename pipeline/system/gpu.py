@@ -148,17 +148,9 @@ def why_unusable(probe: Probe, environ: Mapping[str, str]) -> str:
 def choose_extra(probe: Probe, environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the extra of this project that fits the machine, and why.
 
-    GPUs too old for RAPIDS are ignored; the oldest of the others decides.
+    GPUs too old for RAPIDS are ignored; the oldest of the others decides. ``GPU=cpu|cu12|cu13`` in
+    `environ` overrides everything; another value is a `ValueError`.
 
-    ``GPU=cpu|cu12|cu13`` in `environ` overrides everything.
-
-    Raises
-    ------
-    ValueError
-        ``GPU`` has another value.
-
-    Examples
-    --------
     >>> a100 = Device("A100", 80 * 2**30, (8, 0))
     >>> choose_extra(Probe(driver="570.86.15", devices=(a100,)), {})
     ('cu12', 'driver 570.86.15, compute capability 8.0')

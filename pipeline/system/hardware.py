@@ -15,40 +15,24 @@ from pipeline.system.threads import processors
 
 @dataclass(frozen=True)
 class Hardware:
-    """Where a program runs.
-
-    Parameters
-    ----------
-    system : str
-        Kernel, processor family and C library.
-    cpu : str
-        Name of the processor.
-    cores_present : int
-        Logical processors of the machine.
-    cores : int
-        Those that this process may use: its affinity and its control groups count.
-    memory_bytes : int
-        Memory that this process may use: its control groups count.
-    memory_free_bytes : int
-        The part of it that is free now, caches counted as free.
-    """
+    """Where a program runs."""
 
     system: str
+    """Kernel and processor family."""
     cpu: str
+    """Name of the processor."""
     cores_present: int
+    """Logical processors of the machine."""
     cores: int
+    """Those that this process may use: its affinity and its control groups count."""
     memory_bytes: int
+    """Memory that this process may use: its control groups count."""
     memory_free_bytes: int
+    """The part of it that is free now, caches counted as free."""
 
 
 def describe(root: Path = Path("/")) -> Hardware:
-    """Return the present machine.
-
-    Parameters
-    ----------
-    root : Path
-        Folder that holds ``proc`` and ``sys``.
-    """
+    """Return the present machine, whose ``proc`` and ``sys`` are in a folder."""
     memory, limits = psutil.virtual_memory(), [*_group_limits(root)]
     return Hardware(
         system=" ".join([platform.system(), platform.release(), platform.machine()]),

@@ -50,13 +50,7 @@ def give_back() -> None:
 
 
 def raise_if_exhausted(error: Exception, step: str, call: str, device: str) -> None:
-    """Say where memory ran out, if that is what an error of a step says.
-
-    Raises
-    ------
-    OutOfMemory
-        It did.
-    """
+    """Raise `OutOfMemory`, which says where, if that is what an error of a step says."""
     if not isinstance(error, PipelineError) and is_exhausted(error):
         raise OutOfMemory(
             f"{step}: {_PLACES[device]} ran out in {call}; use {_INSTEAD[device]}"

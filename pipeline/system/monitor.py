@@ -22,15 +22,8 @@ INTERVAL = 0.1
 def watching(*, gpu: bool, nvml: Any = None) -> Iterator[list[Usage]]:
     """Watch while the block runs; the list holds what was seen when it has ended.
 
-    Parameters
-    ----------
-    gpu : bool
-        Whether to look at the first GPU that this process may use.
-    nvml : module, optional
-        ``pynvml`` or a stand-in.
+    With `gpu`, the first GPU that this process may use is watched, by `nvml` or ``pynvml``.
 
-    Examples
-    --------
     >>> with watching(gpu=False) as seen:
     ...     total = sum(range(1000))
     >>> seen[0].gpu_use is None

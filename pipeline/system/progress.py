@@ -27,17 +27,8 @@ _ONE_LINE = Column(no_wrap=True, overflow="ellipsis")
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Say]:
-    """Yield a function that prints a line and counts one step done.
+    """Yield a function that prints a line and counts one of `total` steps done.
 
-    Parameters
-    ----------
-    what : str
-        The text before the bar.
-    total : int
-        Number of lines that will come.
-
-    Examples
-    --------
     >>> with progress("runs", 1) as say:
     ...     say("done [1]")
     done [1]

@@ -11,12 +11,13 @@ from scipy.sparse import vstack
 
 from pipeline.distributed import retry
 from pipeline.distributed.cluster import active
-from pipeline.errors import DataError, Reason, Unsupported
+from pipeline.errors import Reason, Unsupported
 from pipeline.optional import load
 from pipeline.system import devices, hardware
 from pipeline.table import frames
+from pipeline.table.target import check_rows
 from pipeline.trace import DENSIFY, record
-from pipeline.typing import Array, Table, Target
+from pipeline.typing import Array, Table
 
 _NBYTES = "_pipeline_nbytes"
 """Attribute of a Dask array of sparse rows: the bytes that were counted."""
@@ -44,7 +45,7 @@ def compute(tasks: Sequence[Any]) -> Sequence[Any]:
     cluster = active()
     if cluster is None:
         return tuple(load("dask.compute")(*tasks))
-    return retry.compute_on_cluster(cluster, tasks)
+    return retry.gather(cluster, cluster.client.compute(list(tasks)))
 
 
 def compute_each(function: Callable[..., Any], X: Table, *shared: Any) -> list[Any]:
@@ -94,12 +95,6 @@ def room(device: str) -> int:
     if device == "cuda":
         return devices.free_memory()
     return hardware.describe().memory_free_bytes
-
-
-def check_rows(y: Target, rows: int) -> None:
-    """Reject a target of another length than the table."""
-    if y is not None and len(y) != rows:
-        raise DataError(f"y has {len(y)} values, but X has {rows} rows; pass one value per row")
 
 
 def cut(array: Array, rows: Sequence[int]) -> list[Any]:

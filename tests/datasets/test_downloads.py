@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +18,15 @@ from datasets.errors import DataError
 from tests.datasets import raw
 
 FIXED = [name for name in datasets.names() if name != "synthetic"]
-NAMES = [name for name in FIXED if datasets.module(name).CARD.remotes]
+NAMES = [name for name in FIXED if import_module(f"datasets.{name}").CARD.remotes]
 
 
 def make(name: str, home: Path) -> Path:
     """Make a dataset of small files, whose checksums are other than the pinned ones."""
-    module = datasets.module(name)
+    module = import_module(f"datasets.{name}")
     remotes = [replace(remote, sha256="") for remote in module.CARD.remotes]
     card = replace(module.CARD, remotes=remotes)
-    return _store.prepare(home, card, module.build, raw.write(name, home / "given"))
+    return _store.prepare(card, module.build, home, raw.write(name, home / "given"))
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def test_every_dataset_that_downloads_is_tried() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_table_has_the_declared_columns(name: str, made: dict[str, Path]) -> None:
-    module, schema = datasets.module(name), pq.read_schema(made[name])
+    module, schema = import_module(f"datasets.{name}"), pq.read_schema(made[name])
     assert schema.names == list(module.COLUMNS)
     for column, declared in module.COLUMNS.items():
         kind = str(schema.field(column).type)
@@ -104,7 +105,7 @@ def test_years_that_are_none_are_named(years: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_cut_off_is_named(name: str, tmp_path: Path) -> None:
-    module = datasets.module(name)
+    module = import_module(f"datasets.{name}")
     folder = raw.write(name, tmp_path / "given")
     files = {remote.file: folder / remote.file for remote in module.CARD.remotes}
     last = list(files.values())[-1]

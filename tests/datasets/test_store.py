@@ -16,7 +16,7 @@ from tests.datasets import tiny
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    return _store.prepare(tmp_path, tiny.CARD, tiny.build)
+    return _store.prepare(tiny.CARD, tiny.build, tmp_path)
 
 
 def never() -> list[object]:
@@ -25,7 +25,7 @@ def never() -> list[object]:
 
 def test_what_is_complete_is_not_built_again(made: Path) -> None:
     before = made.stat().st_mtime_ns, made.stat().st_ino
-    assert _store.prepare(made.parents[1], tiny.CARD, never) == made
+    assert _store.prepare(tiny.CARD, never, made.parents[1]) == made
     assert (made.stat().st_mtime_ns, made.stat().st_ino) == before
 
 
@@ -46,7 +46,7 @@ def test_damage_is_told_and_neither_used_nor_repaired(made: Path, file: str, dam
     DAMAGE[damage](made.with_name(file))
     listing = sorted(made.parent.iterdir())
     with pytest.raises(DataError, match=f"; remove the folder {made.parent}, then run"):
-        _store.prepare(made.parents[1], tiny.CARD, never)
+        _store.prepare(tiny.CARD, never, made.parents[1])
     assert sorted(made.parent.iterdir()) == listing
 
 
@@ -54,7 +54,7 @@ def test_damage_is_told_and_neither_used_nor_repaired(made: Path, file: str, dam
 def test_a_manifest_that_is_none_is_damage(made: Path, text: str) -> None:
     made.with_name("manifest.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(DataError, match="tiny: its manifest cannot be read"):
-        _store.prepare(made.parents[1], tiny.CARD, never)
+        _store.prepare(tiny.CARD, never, made.parents[1])
 
 
 def test_a_dataset_made_by_another_version_is_refused(made: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_dataset_made_by_another_version_is_refused(made: Path) -> None:
     with pytest.raises(
         DataError, match="written by another version of the dataset .other licence, sources"
     ):
-        _store.prepare(made.parents[1], newer, never)
+        _store.prepare(newer, never, made.parents[1])
 
 
 def fails(error: BaseException) -> Iterator[pa.Table]:
@@ -78,9 +78,9 @@ def fails(error: BaseException) -> Iterator[pa.Table]:
 )
 def test_a_build_that_fails_leaves_nothing(tmp_path: Path, error: BaseException) -> None:
     with pytest.raises(type(error), match=str(error)):
-        _store.prepare(tmp_path, tiny.CARD, lambda: chain(tiny.build(), fails(error)))
+        _store.prepare(tiny.CARD, lambda: chain(tiny.build(), fails(error)), tmp_path)
     assert [*tmp_path.iterdir()] == []
-    assert _store.prepare(tmp_path, tiny.CARD, tiny.build).is_file()
+    assert _store.prepare(tiny.CARD, tiny.build, tmp_path).is_file()
 
 
 @pytest.mark.parametrize("where", ["home", "parent", "link"])
@@ -93,7 +93,7 @@ def test_something_in_the_way_cannot_be_written_over(tmp_path: Path, where: str)
     else:
         way[where].write_text("mine")
     with pytest.raises(OutputError, match="another --data-home") as caught:
-        _store.prepare(home, tiny.CARD, tiny.build)
+        _store.prepare(tiny.CARD, tiny.build, home)
     assert str(way[where]) in str(caught.value)
     assert caught.value.exit_code == 73
     assert where == "link" or way[where].read_text() == "mine"

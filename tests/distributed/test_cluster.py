@@ -98,7 +98,7 @@ def test_nothing_outlives_the_process(number: int, tmp_path: Path) -> None:
         (
             "locl",
             {},
-            r"unknown cluster 'locl'; did you mean 'local'\? Or use local, cuda or tcp://HOST:PORT",
+            r"unknown cluster 'locl'; did you mean 'local'\? Choose from: cuda, local, tcp://HOST",
         ),
         (
             "local",
@@ -199,7 +199,7 @@ def test_a_scheduler_of_the_users_own_is_used_and_its_loss_is_an_error_in_time(a
         scheduler.kill()
         start = time.monotonic()
         with pytest.raises(ClusterUnavailable, match=error):
-            retry.compute_on_cluster(cluster, [delayed(os.getpid)()])
+            retry.gather(cluster, cluster.client.compute([delayed(os.getpid)()]))
         assert time.monotonic() - start < 40
 
 

@@ -49,7 +49,7 @@ def test_a_file_of_an_earlier_format_is_refused_with_what_to_do(folder: Path) ->
 CHANGES: dict[str, tuple[Callable[[Any], object], str]] = {
     "later setting": (
         lambda state: state["settings"].update(of_tomorrow=True),
-        r"unknown field `of_tomorrow`.*; load it with the version that saved it, or a later one",
+        r"unknown field `of_tomorrow`.*; load it with the version that saved it, or copy",
     ),
     "setting of another type": (
         lambda state: state["settings"].update(profile="none"),
@@ -70,7 +70,7 @@ CHANGES: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "a program of other columns": (
         lambda state: state["steps"][0][1]["dtypes"].pop(),
-        "not the state of a model: ",
+        "not the state of a model that this version can read: ",
     ),
 }
 

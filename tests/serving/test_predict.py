@@ -181,7 +181,7 @@ def test_the_record_says_what_was_not_there_at_fit(here: Here) -> None:
     [
         (TABLE.assign(n2="x"), r"in\.parquet: column 'n2' holds text, such as 'x' in row 0"),
         (TABLE.assign(n2=np.inf), r"contains infinity .*\n.*columns \['n2'\]"),
-        (TABLE.drop(columns="c1"), r"lacks the columns \['c1'\]"),
+        (TABLE.drop(columns="c1"), r"in\.parquet: lacks the columns \['c1'\].*; it has"),
         (TABLE.head(0), "has no rows"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

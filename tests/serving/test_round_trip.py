@@ -233,7 +233,7 @@ def test_what_cannot_be_saved_is_refused_with_its_place(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=says):
             pack(twice, About())
     for each, says in (
-        (model, r"contains .*mine, which cannot be saved without pickle"),
+        (model, r"cannot be saved without pickle: .*mine; model files support"),
         (LogisticRegression(), "save needs an Accelerated, not LogisticRegression"),
     ):
         with pytest.raises(ConfigError, match=says):

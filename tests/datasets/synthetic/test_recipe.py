@@ -3,7 +3,6 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 
-from datasets.__main__ import main
 from datasets.errors import DataError
 from datasets.synthetic import Recipe, prepare, rows
 
@@ -40,26 +39,3 @@ def test_a_table_is_written_once_a_row_group_at_a_time(tmp_path, monkeypatch) ->
     path.write_bytes(path.read_bytes()[:-9] + b"x" * 9)
     with pytest.raises(DataError, match=f"remove the folder {path.parent}"):
         prepare(tmp_path, RECIPE)
-
-
-def test_the_command_prints_the_file(tmp_path, capsys) -> None:
-    words = ["--rows", "1e3", "--columns", "4", "--kind", "regression", "--seed", "7"]
-    assert main(["synthetic", *words, "--data-home", str(tmp_path)]) == 0
-    expected = rows.table(Recipe("regression", rows=1_000, columns=4, seed=7), 0, 1_000)
-    assert pq.read_table(capsys.readouterr().out.strip()).equals(expected)
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["synthetic", "--rows", "1.5"], "'1.5' is not an integer; pass"),
-        (["synthetic", "--rows", "5"], "--rows: 5 is invalid; pass an integer from 100"),
-        (["flights", "--rows", "1e6"], "--rows: an option of synthetic alone; omit it"),
-        ([], "the following arguments are required"),
-    ],
-)
-def test_wrong_options_end_with_2(words, told, capsys) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(words)
-    assert caught.value.code == 2
-    assert told in capsys.readouterr().err
