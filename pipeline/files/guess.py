@@ -21,7 +21,7 @@ from pipeline.errors import DataError
 from pipeline.files import notations, text_column
 from pipeline.files.csv import MISSING
 from pipeline.files.notations import Typed, bare, convert_cells, matches, number_look
-from pipeline.files.table_format import ColumnFormat, Date, Duration, Text, Time
+from pipeline.files.table_format import ColumnFormat, Date, Decimal, Duration, Text, Time
 from pipeline.files.text_column import STRAYS, Guess, Options, TextColumn, holds, is_in, undecided
 from pipeline.table.arrow_types import as_text, is_number, is_text
 
@@ -84,7 +84,19 @@ def sniff_columns(
     return formats, notes
 
 
-def _text_columns(table: pa.Table, options: Options, missing: Collection[str]) -> list[TextColumn]:
+def decimals_of(table: pa.Table) -> dict[str, Decimal]:
+    """Return what surely is the mark of decimals, by column.
+
+    >>> decimals_of(pa.table({"a": ["1,5", "2"], "b": ["1.5", "2"], "c": ["1", "2"]}))
+    {'a': ',', 'b': '.'}
+    """
+    guesses = {each.name: guess_column(each) for each in _text_columns(table, Options())}
+    return {name: guess.decimal for name, guess in guesses.items() if guess.decimal}
+
+
+def _text_columns(
+    table: pa.Table, options: Options, missing: Collection[str] = ()
+) -> list[TextColumn]:
     null = [*MISSING, *missing]
     return [
         TextColumn(name, pc.if_else(is_in(texts, null), None, texts), options)

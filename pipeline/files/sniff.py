@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
@@ -16,7 +16,7 @@ from msgspec import structs
 from pipeline.errors import DataError
 from pipeline.files.csv import MISSING, CsvSource, Given, infer, without
 from pipeline.files.dialect import looks_like_data
-from pipeline.files.guess import sniff_columns
+from pipeline.files.guess import decimals_of, sniff_columns
 from pipeline.files.opened import open_sources, read_cells_of
 from pipeline.files.source import Source
 from pipeline.files.table_format import ColumnFormat, Decimal, TableFormat, Text
@@ -65,6 +65,7 @@ def sniff(
         if files := [file for file in sources if isinstance(file, CsvSource)]:
             cut = ("delimiter", "skip_rows", "strip_names")
             of_file |= {name: getattr(files[0], name) for name in cut}
+            _check_alike(files)
         notes = [f"{file.path.name}: {note}" for file in sources for note in _notes(file)]
         written = [replace(file, raw=(*file.names,)) for file in files] or sources
         cells = read_cells_of(written, sources[0].names)
@@ -76,6 +77,24 @@ def sniff(
         more += _judge_marks(cells, columns, {*keep}, {*missing}, labels)
     format = TableFormat(missing=tuple(missing), columns=columns, **of_file)
     return Sniffed(format, (*notes, *more))
+
+
+def _check_alike(files: Sequence[CsvSource]) -> None:
+    """Reject a folder of CSV files that are written in two ways, and name two of them."""
+    first, *others = files
+    marks = decimals_of(first.table(first.names)) if others else {}
+    for file in others:
+        ways = []
+        if file.delimiter != first.delimiter:
+            ways = [f"use the delimiters {first.delimiter!r} and {file.delimiter!r}"]
+        for name, mark in decimals_of(file.table(file.names)).items() if not ways else ():
+            if (known := marks.setdefault(name, mark)) != mark:
+                ways.append(f"use the decimal marks {known!r} and {mark!r} in column {name!r}")
+        if ways:
+            raise DataError(
+                f"{first.path.parent}: {first.path.name} and {file.path.name} {ways[0]}; write all "
+                "files of a folder in the same way"
+            )
 
 
 def _judge_marks(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -112,12 +113,24 @@ def test_a_class_that_may_stand_for_no_value_is_asked_about(workspace, word) -> 
     assert take(file, "kind", missing=[word], name="lost").made.rows == ROWS - rows
 
 
-@pytest.mark.parametrize("delimiter", [",", ";"])
-def test_files_of_a_folder_are_one_table(workspace, delimiter) -> None:
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ({"delimiter": ";"}, "a.csv and b.csv use the delimiters ',' and ';'"),
+        ({"comma": True}, "a.csv and b.csv use the decimal marks '.' and ',' in column 'x'"),
+        ({}, ""),
+    ],
+)
+def test_files_of_a_folder_are_written_in_one_way(workspace, second, said) -> None:
     Path("all").mkdir()
     written(simple(), name="all/a.csv")
-    written(simple(), name="all/b.csv", delimiter=delimiter)
-    assert take(Path("all")).made.rows == 2 * ROWS
+    cells = [str(each).replace(".", ",") for each in X] if second.pop("comma", False) else X
+    written({**simple(), "x": cells}, name="all/b.csv", **second)
+    if said:
+        with pytest.raises(DataError, match=re.escape(said)):
+            take(Path("all"))
+    else:
+        assert take(Path("all")).made.rows == 2 * ROWS
 
 
 def test_of_many_columns_a_few_are_listed(workspace) -> None:
