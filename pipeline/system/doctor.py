@@ -90,10 +90,34 @@ def diagnose() -> Diagnosis:
         "System": host.system,
         "Python": f"{platform.python_version()} in {sys.prefix}",
         "Processor": f"{host.cpu}, {host.cores} of {host.cores_present} cores usable",
+        "BLAS": describe_blas(host.cores, os.environ),
         "Memory": f"{_gib(host.memory_bytes)}, {_gib(host.memory_free_bytes)} free",
         "Disk": f"{_gib(shutil.disk_usage(Path.cwd()).free)} free",
     }
     return Diagnosis(facts, [*problems, *test_problems])
+
+
+def describe_blas(cores: int, environ: Mapping[str, str]) -> str:
+    """Return how many threads linear algebra has, and whether some may wait for others.
+
+    >>> describe_blas(8, {"OPENBLAS_NUM_THREADS": "1"})
+    'OPENBLAS_NUM_THREADS=1'
+    >>> describe_blas(1, {})
+    '1 thread'
+    """
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        if environ.get(name):
+            return f"{name}={environ[name]}"
+    if cores == 1:
+        return "1 thread"
+    packages = [name for name in ("numpy", "scipy") if version(name)]
+    own = [any("openblas" in str(f) for f in metadata.files(name) or ()) for name in packages]
+    if own != [True, True]:
+        return f"up to {cores} threads"
+    return (
+        f"NumPy and SciPy have a library each, with {cores} threads that stay busy for a while "
+        "when idle; OPENBLAS_NUM_THREADS=1 may make plain scikit-learn faster"
+    )
 
 
 def project_requirements() -> list[Requirement]:

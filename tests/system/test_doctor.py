@@ -100,6 +100,25 @@ def test_this_environment_is_examined(capsys, monkeypatch) -> None:
     )
 
 
+OWN = {"numpy": ["numpy.libs/libscipy_openblas64_.so"], "scipy": ["scipy.libs/libopenblas.so"]}
+
+
+@pytest.mark.parametrize(
+    ("files", "cores", "environ", "said"),
+    [
+        (OWN, 4, {}, "a library each, with 4 threads"),
+        (OWN, 1, {}, "1 thread"),
+        (OWN, 4, {"OMP_NUM_THREADS": "2"}, "OMP_NUM_THREADS=2"),
+        ({**OWN, "scipy": ["scipy/linalg/blas.py"]}, 4, {}, "up to 4 threads"),
+    ],
+)
+def test_libraries_of_linear_algebra_that_wait_for_each_other_are_told(
+    files, cores, environ, said, monkeypatch
+) -> None:
+    monkeypatch.setattr(doctor.metadata, "files", files.get)
+    assert said in doctor.describe_blas(cores, environ)
+
+
 def test_nothing_heavy_is_imported() -> None:
     program = (
         "import sys; from pipeline.system import doctor; doctor.diagnose();"
