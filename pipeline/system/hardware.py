@@ -33,16 +33,23 @@ class Hardware:
 
 def describe(root: Path = Path("/")) -> Hardware:
     """Return the present machine, whose ``proc`` and ``sys`` are in a folder."""
-    memory, limits = psutil.virtual_memory(), [*_group_limits(root)]
+    total, free = memory(root)
     return Hardware(
         system=" ".join([platform.system(), platform.release(), platform.machine()]),
         cpu=_cpu(root),
         cores_present=os.cpu_count() or 1,
         cores=max(1, int(min(processors(), _cpu_quota(root)))),
-        memory_bytes=min([memory.total, *(limit for limit, _ in limits)]),
-        memory_free_bytes=min(
-            [memory.available, *(max(0, limit - used) for limit, used in limits)]
-        ),
+        memory_bytes=total,
+        memory_free_bytes=free,
+    )
+
+
+def memory(root: Path = Path("/")) -> tuple[int, int]:
+    """Return the bytes of memory that this process may use, and those of them that are free."""
+    all_of_it, limits = psutil.virtual_memory(), [*_group_limits(root)]
+    return (
+        min([all_of_it.total, *(limit for limit, _ in limits)]),
+        min([all_of_it.available, *(max(0, limit - used) for limit, used in limits)]),
     )
 
 

@@ -94,7 +94,7 @@ def room(device: str) -> int:
     """Return the bytes that are free for a table on a device."""
     if device == "cuda":
         return devices.free_memory()
-    return hardware.describe().memory_free_bytes
+    return hardware.memory()[1]
 
 
 def cut(array: Array, rows: Sequence[int]) -> list[Any]:

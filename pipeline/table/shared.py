@@ -48,7 +48,7 @@ class SharedTable:
             room = self.room_bytes
             if room is None:
                 known = [each.memory_bytes for each in gpu.probe().devices if each.memory_bytes]
-                free = hardware.describe().memory_free_bytes
+                free = hardware.memory()[1]
                 free = min(free, self.limit_bytes or free)
                 room = (min(known) if device == "cuda" and known else free) // PART
             self._caches[device] = Cache(room, device)

@@ -16,7 +16,6 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import Accelerated
 from pipeline.errors import Unsupported
-from pipeline.system import hardware
 from pipeline.table import partitioned
 from tests.clusters import in_process
 
@@ -86,8 +85,7 @@ def test_other_estimators_have_the_rows_gathered_and_say_so(two: None) -> None:
 def test_rows_that_do_not_fit_are_refused_with_their_size(
     two: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = hardware.Hardware("", "", 1, 1, 1 << 30, 20_000)
-    monkeypatch.setattr(partitioned.hardware, "describe", lambda: small)
+    monkeypatch.setattr(partitioned.hardware, "memory", lambda: (1 << 30, 20_000))
     X = table()[["a", "b", "c"]]
     with pytest.raises(Unsupported, match=r"14,400 bytes .* 20,000 free.*use an XGBoost estim"):
         Accelerated(LogisticRegression(), device="cpu").fit(

@@ -13,7 +13,6 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import Accelerated
 from pipeline.errors import DataError
-from pipeline.system import hardware
 from pipeline.table import partitioned
 
 da = pytest.importorskip("dask.array")
@@ -22,8 +21,7 @@ ROWS = 6000
 
 @pytest.fixture(autouse=True)
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = hardware.Hardware("", "", 1, 1, 1 << 30, 20_000)
-    monkeypatch.setattr(partitioned.hardware, "describe", lambda: small)
+    monkeypatch.setattr(partitioned.hardware, "memory", lambda: (1 << 30, 20_000))
 
 
 def table() -> tuple[np.ndarray, np.ndarray]:
