@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.feature_selection import (
+    SelectFdr,
+    SelectFpr,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+)
+
 from pipeline.twins.calendar import CalendarFeaturesTwin
 from pipeline.twins.encoders import OneHotEncoderTwin, OrdinalEncoderTwin
-from pipeline.twins.feature_selection import (
-    SelectFdrTwin,
-    SelectFprTwin,
-    SelectFweTwin,
-    SelectKBestTwin,
-    SelectPercentileTwin,
-    VarianceThresholdTwin,
-)
+from pipeline.twins.feature_selection import UnivariateTwin, VarianceThresholdTwin
 from pipeline.twins.function import FunctionTransformerTwin
 from pipeline.twins.imputers import SimpleImputerTwin
 from pipeline.twins.polynomial import PolynomialFeaturesTwin
@@ -48,15 +49,14 @@ _ALL: tuple[type[Twin[Any]], ...] = (
     PowerTransformerTwin,
     QuantileTransformerTwin,
     RobustScalerTwin,
-    SelectFdrTwin,
-    SelectFprTwin,
-    SelectFweTwin,
-    SelectKBestTwin,
-    SelectPercentileTwin,
     SimpleImputerTwin,
     StandardScalerTwin,
     TargetEncoderTwin,
     VarianceThresholdTwin,
 )
-TWINS: dict[type, type[Twin[Any]]] = {twin.sklearn_class: twin for twin in _ALL}
+_UNIVARIATE = (SelectFdr, SelectFpr, SelectFwe, SelectKBest, SelectPercentile)
+TWINS: dict[type, type[Twin[Any]]] = {
+    **{twin.sklearn_class: twin for twin in _ALL},
+    **dict.fromkeys(_UNIVARIATE, UnivariateTwin),
+}
 """scikit-learn class -> our twin."""

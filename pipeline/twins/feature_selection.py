@@ -10,11 +10,6 @@ import numpy as np
 from scipy import special
 from sklearn.base import clone
 from sklearn.feature_selection import (
-    SelectFdr,
-    SelectFpr,
-    SelectFwe,
-    SelectKBest,
-    SelectPercentile,
     VarianceThreshold,
     f_classif,
     f_regression,
@@ -194,7 +189,7 @@ ON_GPU: dict[Any, Score] = {
 
 
 class UnivariateTwin(FiniteTwin[RowBlocks], _SelectorTwin[RowBlocks]):
-    """Keep the columns with the highest scores for the target, each scored by itself.
+    """`SelectKBest` and its like: keep the columns with the best scores, each scored by itself.
 
     On the host scikit-learn computes the scores, for which of equal ones comes first depends on
     their last digits. On a GPU those of `ON_GPU` are computed there, in float64 and centred.
@@ -243,33 +238,3 @@ class UnivariateTwin(FiniteTwin[RowBlocks], _SelectorTwin[RowBlocks]):
 
 def _are_texts(y: np.ndarray) -> bool:
     return y.dtype.kind in "US" or y.dtype == object and all(isinstance(label, str) for label in y)
-
-
-class SelectKBestTwin(UnivariateTwin):
-    """Keep the `k` best."""
-
-    sklearn_class = SelectKBest
-
-
-class SelectPercentileTwin(UnivariateTwin):
-    """Keep a percentage of the columns."""
-
-    sklearn_class = SelectPercentile
-
-
-class SelectFprTwin(UnivariateTwin):
-    """Keep p-values below `alpha`."""
-
-    sklearn_class = SelectFpr
-
-
-class SelectFdrTwin(UnivariateTwin):
-    """Keep an expected share of false ones below `alpha`."""
-
-    sklearn_class = SelectFdr
-
-
-class SelectFweTwin(UnivariateTwin):
-    """Keep p-values below `alpha`, divided by the number of columns."""
-
-    sklearn_class = SelectFwe

@@ -83,7 +83,7 @@ class Twin(ABC, Generic[S]):
     def unsupported_reasons(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
         """Return the reasons why this estimator is not supported; none when it is."""
         reasons = []
-        for name, default in _defaults(cls).items():
+        for name, default in _defaults(estimator.__class__).items():
             value, supported = getattr(estimator, name), cls.supported_params.get(name, (default,))
             if value is default or supported is ANY:
                 continue
@@ -210,8 +210,8 @@ class Twin(ABC, Generic[S]):
 
 
 @cache
-def _defaults(twin: type[Twin[Any]]) -> dict[str, Any]:
-    defaults: dict[str, Any] = twin.sklearn_class().get_params(deep=False)
+def _defaults(kind: type[BaseEstimator]) -> dict[str, Any]:
+    defaults: dict[str, Any] = kind().get_params(deep=False)
     return defaults
 
 
