@@ -10,10 +10,9 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from pipeline.accel.adopted import State, adopt, settle, state_of
+from pipeline.accel.adopted import State, adopt, computes_in_float64, settle, state_of
 from pipeline.accel.sites import Site
 from pipeline.accel.verify import first_difference, plainly
-from pipeline.accel.widen import computes_in_float64
 from pipeline.compile.choose import choose_for
 from pipeline.errors import Refused
 from pipeline.model.accelerated import Accelerated

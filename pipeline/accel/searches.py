@@ -8,11 +8,10 @@ from typing import Any
 
 from sklearn.metrics import check_scoring
 
-from pipeline.accel.adopted import adopt, fitted_of, settle
+from pipeline.accel.adopted import adopt, computes_in_float64, fitted_of, settle
 from pipeline.accel.engine import as_scikit_learn, tell
 from pipeline.accel.sites import Site
 from pipeline.accel.verify import first_difference, plainly
-from pipeline.accel.widen import computes_in_float64
 from pipeline.model.accelerated import Accelerated
 from pipeline.table.borrowed import borrow
 from pipeline.table.shared import shared
