@@ -32,13 +32,8 @@ _EARLY = ("n_features_in_", "feature_names_in_", "classes_")
 class State:
     """What a model has learned, for the objects that scikit-learn would have fitted in place.
 
-    Parameters
-    ----------
-    model : Accelerated
-    root : estimator
-        The user's own.
-    wide : bool, default=False
-        Whether fitted arrays of float32 become float64, as scikit-learn's would be.
+    The `root` is the user's own. With `wide`, fitted arrays of float32 become float64, as
+    scikit-learn's would be.
     """
 
     def __init__(self, model: Any, root: BaseEstimator, *, wide: bool = False) -> None:
@@ -199,17 +194,9 @@ def state_of(estimator: Estimator) -> State | None:
 def adopt(
     root: BaseEstimator, model: Any, before: State | None = None, *, wide: bool = False
 ) -> State:
-    """Have an object, and the steps of a pipeline, hold what a model has learned.
+    """Have an object, and the steps of a pipeline, hold what a fitted model has learned.
 
-    Parameters
-    ----------
-    root : estimator
-    model : Accelerated
-        Fitted.
-    before : State, optional
-        Of the fit before.
-    wide : bool, default=False
-        As in `State`.
+    `before` is the state of the fit before; `wide` is as in `State`.
     """
     state, others = State(model, root, wide=wide), False
     for (path, part), (_, fresh) in zip(parts_of(root), parts_of(model.estimator), strict=True):

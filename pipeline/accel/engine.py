@@ -49,18 +49,9 @@ def fit(
 ) -> Any:
     """Fit a model in the place of the user's object, which gets what it has learned.
 
-    Parameters
-    ----------
-    user : estimator
-    name : {"fit", "fit_transform", "fit_predict"}
-    given : tuple of a tuple and a dict
-        The arguments.
-    choice : dict
-        Parameters of the model: the device, and whether anything may run on the host.
-    call : Site
-        Gets what ran where.
-    verify : bool
-        Whether to fit a clone with plain scikit-learn, and compare.
+    `given` are the arguments by position and by name; `choice` are parameters of the model: the
+    device, and whether anything may run on the host. `call` gets what ran where. With `verify`, a
+    clone is fitted by plain scikit-learn, and compared.
     """
     args, params = given
     before = state_of(user)

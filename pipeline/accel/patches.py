@@ -397,13 +397,7 @@ def _readable(settings: Settings, user: Any, X: Any) -> State:
 
 
 def _device_for(settings: Settings, estimator: Any, X: Any) -> str:
-    """Return where a fit should run.
-
-    Raises
-    ------
-    _Skipped
-        scikit-learn is as fast.
-    """
+    """Return where a fit should run; `_Skipped` where scikit-learn is as fast."""
     n_values = count_values(X)
     if X is None or n_values < settings.min_size:
         raise _Skipped(SMALL if X is not None else "it takes no table")

@@ -98,18 +98,8 @@ def cross_validated(
 ) -> Any:
     """Return what scikit-learn's `cross_validate` returns, of a pipeline on shared rows.
 
-    Parameters
-    ----------
-    plain : callable
-        scikit-learn's.
-    given : tuple of an estimator, X, y and a dict
-        Its arguments.
-    choice : dict
-        Parameters of the model, as in `pipeline.accel.engine.fit`.
-    call : Site
-        Gets what ran where.
-    verify : bool
-        Whether to compare with plain scikit-learn.
+    `plain` is scikit-learn's, `given` are an estimator, X, y and the other arguments by name; the
+    rest is as in `pipeline.accel.engine.fit`.
     """
     estimator, X, y, params = given
     work = partial(plain, *given[:3], **params) if verify else None

@@ -35,12 +35,7 @@ class Plain:
 def plainly(work: Callable[[], Any] | None, call: Site) -> Iterator[Plain | None]:
     """Call plain scikit-learn first, silently, and let what is inside draw the same numbers.
 
-    Parameters
-    ----------
-    work : callable or None
-        None does nothing.
-    call : Site
-        Gets the time.
+    The call gets the time. Without work this does nothing.
     """
     if work is None:
         yield None

@@ -75,14 +75,7 @@ def dispatching() -> Iterator[None]:
 
 
 class ArrayApiModel(Model):
-    """A scikit-learn estimator whose arrays are CuPy's.
-
-    Parameters
-    ----------
-    estimator : estimator
-    step : str
-        Path of the step, for messages.
-    """
+    """A scikit-learn estimator whose arrays are CuPy's."""
 
     sparse = False
 

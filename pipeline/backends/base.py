@@ -118,12 +118,8 @@ class Model:
     def taken(self, X: Table, order: str = "C") -> Any:
         """Return sparse rows as a matrix where it takes none, and others as they are.
 
-        Raises
-        ------
-        Unsupported
-            The matrix does not fit.
-        TypeError
-            scikit-learn's estimator takes none either.
+        `Unsupported` if the matrix does not fit, scikit-learn's TypeError if its estimator takes
+        none.
         """
         if self.sparse or not frames.is_sparse(X):
             return X
@@ -397,24 +393,14 @@ class Backend(Protocol):
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
         """Return what runs an estimator, unfitted, or raise `Unsupported`.
 
-        Parameters
-        ----------
-        estimator : estimator
-        step : str
-            Path of the step, for messages.
-        dtype : {"float32", "float64"}
-            Type of the matrix that a text vectorizer hands on, where its own cannot be had.
+        `dtype` is that of the matrix that a text vectorizer hands on, where its own cannot be had.
         """
 
 
 class Background(NamedTuple):
     """The means of the columns of the rows that a linear model was fitted on, without weights.
 
-    Attributes
-    ----------
-    n_rows : int
-    means : array of float64, shape (n_columns,)
-        On the device of the rows.
+    The means are float64, on the device of the rows.
     """
 
     n_rows: int
@@ -436,16 +422,8 @@ def keep_means(
 ) -> Any:
     """Return what a fit returns; a linear model keeps the means of its training rows.
 
-    The means take one pass over the matrix that is in memory; the fit takes several.
-
-    Parameters
-    ----------
-    worker : object with a `native` and a `background`
-    learn : callable
-        Is given `rows`, `args` and `params`.
-    rows : table
-    more : bool
-        Whether the rows come on top of those before, as in `partial_fit`.
+    The means take one pass over the matrix that is in memory; the fit takes several. With `more`,
+    the rows come on top of those before, as in `partial_fit`.
     """
     goes_on = more and is_linear(worker.native)
     copies = getattr(worker.estimator, "copy_X", None)

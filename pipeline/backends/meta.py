@@ -167,15 +167,7 @@ def _failures_are_told() -> Iterator[None]:
 
 
 class MetaModel(Model):
-    """A meta-estimator of scikit-learn on rows of the host.
-
-    Parameters
-    ----------
-    estimator : estimator
-    step : str
-        Its path.
-    backend : MetaBackend
-    """
+    """A meta-estimator of scikit-learn on rows of the host."""
 
     def __init__(self, estimator: BaseEstimator, step: str, backend: MetaBackend) -> None:
         super().__init__(estimator)
@@ -236,15 +228,7 @@ _LIFTS: Any = "lifts"
 class Inner(BaseEstimator):
     """An estimator that is lowered when it is fitted, for scikit-learn's own loops.
 
-    Its parameters are those of the estimator, but to `clone`.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The user's own.
-    path : str
-        Its path in the estimator.
-    lower : callable
+    Its parameters are those of the estimator, but to `clone`. `path` is that in the whole.
     """
 
     def __init__(self, estimator: BaseEstimator, path: str, lower: Lower) -> None:

@@ -355,13 +355,7 @@ def as_categories(block: Block, rows: Rows) -> Categories:
 
 
 def as_dates(block: Block, rows: Rows) -> Dates:
-    """Return a block of dates.
-
-    Raises
-    ------
-    ConfigError
-        A step before it has made numbers or categories of the dates.
-    """
+    """Return a block of dates, unless a step before has made numbers or categories of them."""
     if isinstance(block, Dates):
         return block
     if isinstance(block, Unread):

@@ -38,11 +38,6 @@ def write_on_gpu(table: Table, read: ReadBlocks, dtype: str) -> Any:
     """Return the blocks of a table of a GPU as compressed rows of CuPy.
 
     CuPy has no sparse integers: "auto" makes float64 of them.
-
-    Raises
-    ------
-    Unsupported
-        So many cells are not zero that int32 indices do not reach them.
     """
     xp, first = table.xp, read(table.first())
     kind = common_type(first) if dtype == "auto" else np.dtype(dtype)

@@ -96,13 +96,7 @@ class VarianceThresholdTwin(_SelectorTwin[VarianceStats]):
         return VarianceStats(moments(block.values, xp), min_max(block.values))
 
     def finalize(self, stats: VarianceStats) -> None:
-        """Set `variances_`.
-
-        Raises
-        ------
-        DataError
-            No column would be left, or a column holds infinite values.
-        """
+        """Set `variances_`; refuse columns with infinite values, and to leave no column."""
         n_columns = len(stats.min_max.low)
         # scikit-learn checks the threshold; two rows so far apart pass it.
         self.fitted = clone(self.estimator).fit([[0.0] * n_columns, [WIDE] * n_columns])

@@ -230,12 +230,7 @@ def _folds(estimator: TargetEncoder, y: np.ndarray, kind: str) -> tuple[np.ndarr
 def _strata(splitter: StratifiedKFold, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the fold of each row as `StratifiedKFold` draws it, but from small arrays.
 
-    Parameters
-    ----------
-    codes : array, shape (n_rows,)
-        Classes, numbered in the order in which they first appear.
-    counts : array, shape (n_classes,)
-        The rows of each class.
+    `codes` number the classes in the order in which they first appear; `counts` are their rows.
     """
     n_folds, rng = splitter.n_splits, check_random_state(splitter.random_state)
     numbers = np.arange(n_folds, dtype=np.min_scalar_type(n_folds))

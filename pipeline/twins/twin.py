@@ -168,12 +168,8 @@ class Twin(ABC, Generic[S]):
     def refuse_infinite(self, block: Any) -> Any:
         """Return a block, once it is known to be finite or missing: scikit-learn takes no other.
 
-        A table is checked as it comes in, and on a GPU it would be to wait for each block.
-
-        Raises
-        ------
-        DataError
-            A step before has made infinite numbers.
+        A table is checked as it comes in, and on a GPU it would be to wait for each block. What is
+        infinite here was made by a step before.
         """
         values: Any = getattr(block, "values", None)
         numbers = isinstance(values, np.ndarray) and values.dtype.kind == "f"

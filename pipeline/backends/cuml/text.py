@@ -152,14 +152,7 @@ def _terms(estimator: Estimator, step: str) -> list[str] | None:
 class Vectorizer(Model):
     """A cuML vectorizer in the place of a scikit-learn one.
 
-    Parameters
-    ----------
-    estimator : estimator
-        One of the classes in `CUML`.
-    step : str
-        Path of the step, for messages.
-    dtype : {"float32", "float64"}
-        Type of the matrix where the estimator asks for one that CuPy cannot hold.
+    `dtype` is that of the matrix where the estimator asks for one that CuPy cannot hold.
     """
 
     def __init__(self, estimator: BaseEstimator, step: str, dtype: str = "float32") -> None:
@@ -232,14 +225,7 @@ def with_vocabulary(estimator: Estimator, terms: Any) -> Any:
 
 
 class DocumentsModel(Model):
-    """The models of a pipeline's steps, one after the other.
-
-    Parameters
-    ----------
-    estimator : Pipeline
-    models : mapping of str to Model
-        By the names of the steps.
-    """
+    """The models of a pipeline's steps, one after the other, by the names of the steps."""
 
     def __init__(self, estimator: Estimator, models: Mapping[str, Model]) -> None:
         super().__init__(estimator)

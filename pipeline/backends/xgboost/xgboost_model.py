@@ -54,15 +54,7 @@ class XGBoostModel(Model):
         self.device = device
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
-        """Fit, then read back where XGBoost ran: without a GPU it merely warns.
-
-        Raises
-        ------
-        DataError
-            The labels of a classifier are not 0, 1, …, n - 1, or a ranker has no queries.
-        DeviceUnavailable
-            XGBoost trained on another device than requested.
-        """
+        """Fit, then read back where XGBoost ran: without a GPU it merely warns."""
         training.use_memory_pool(self.device)
         if y is None:
             name = type(self.native).__name__
@@ -164,13 +156,7 @@ class XGBoostModel(Model):
             trace.record_transfer(**transferred)
 
     def resume(self, trees: bytes) -> None:
-        """Take a trained booster, written as UBJSON, for that of the estimator.
-
-        Raises
-        ------
-        DataError
-            The bytes are no booster.
-        """
+        """Take a trained booster, written as UBJSON, for that of the estimator."""
         check_booster(trees)
         try:
             self.native.load_model(bytearray(trees))

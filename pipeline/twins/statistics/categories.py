@@ -110,11 +110,7 @@ def count_codes(codes: Array, n_values: int, xp: ModuleType) -> Any:
 def tally(places: Any, size: int, xp: ModuleType, weights: Array = None) -> Any:
     """Return how often each position occurs, or the sum of its weights; on the device of both.
 
-    Parameters
-    ----------
-    places : array of int64, shape (n_rows,)
-        From 0 to ``size - 1``.
-    weights : array of float64, shape (n_rows,), optional
+    Positions are int64 from 0 to ``size - 1``, weights float64.
 
     >>> tally(np.array([2, 0, 2]), 3, np).tolist()
     [1, 0, 2]
