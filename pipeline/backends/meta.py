@@ -117,21 +117,14 @@ Lower = Callable[..., Any]
 
 @dataclass(frozen=True)
 class MetaBackend(Backend):
-    """Runs scikit-learn's own class on estimators of the GPU.
-
-    Parameters
-    ----------
-    unsafe_in_float32 : bool
-        One of those inside learns from float64, unless another type is asked for.
-    of_tables : bool
-        One of those inside begins with preprocessing, which takes tables as they are.
-    lower : callable, optional
-        How those inside are lowered.
-    """
+    """Runs scikit-learn's own class on estimators of the GPU."""
 
     unsafe_in_float32: bool = False
+    """One of those inside learns from float64, unless another type is asked for."""
     of_tables: bool = False
+    """One of those inside begins with preprocessing, which takes tables as they are."""
     lower: Lower | None = None
+    """How those inside are lowered."""
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
         """Return where the meta-estimator itself runs."""

@@ -149,22 +149,15 @@ Check = Callable[[Any], bool]
 
 @dataclass(frozen=True)
 class Translation:
-    """The translation of one class, in both directions.
-
-    Parameters
-    ----------
-    same : tuple of str
-        Parameters that mean the same to cuML.
-    only : mapping of str to callable
-        Parameter -> whether a value of it can be honoured.
-    attributes : callable
-        From the fitted cuML estimator to the fitted attributes of scikit-learn's, which may
-        still be on the device.
-    """
+    """The translation of one class, in both directions."""
 
     same: tuple[str, ...]
+    """Parameters that mean the same to cuML."""
     only: Mapping[str, Check]
+    """Parameter -> whether a value of it can be honoured."""
     attributes: Callable[[Any], dict[str, Any]]
+    """From the fitted cuML estimator to the fitted attributes of scikit-learn's, which may still be
+    on the device."""
 
     def translate(self, estimator: BaseEstimator, step: str) -> dict[str, Any]:
         """Return cuML's parameters, or raise `Unsupported` for values that it cannot honour."""

@@ -17,24 +17,16 @@ SPREAD = 2**14
 
 
 class CategorySums(NamedTuple):
-    """Sums per category of one column, on the host.
-
-    Parameters
-    ----------
-    values : numpy.ndarray, shape (n_values,)
-        The distinct values in the order of the dictionary; some may not occur.
-    sums : numpy.ndarray, shape (n_sums, n_values + 1)
-        The first row counts rows; the last column is for missing values.
-    missing : float or None
-        What stands for a missing value.
-    objects : bool
-        The values are Python's objects: NaN alone is missing, and None one of the values.
-    """
+    """Sums per category of one column, on the host."""
 
     values: np.ndarray
+    """The distinct values in the order of the dictionary; some may not occur."""
     sums: np.ndarray
+    """Shape (n_sums, n_values + 1): the first row counts rows; the last column is for missing."""
     missing: float | None = np.nan
+    """What stands for a missing value."""
     objects: bool = False
+    """The values are Python's objects: NaN alone is missing, and None one of the values."""
 
     def present(self) -> np.ndarray:
         """Return the values that occur, with NaN or None last if any is missing."""

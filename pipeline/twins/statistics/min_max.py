@@ -11,19 +11,13 @@ from pipeline.typing import Array
 
 
 class MinMax(NamedTuple):
-    """Bounds of the values that are not missing, one entry a column, on the host.
-
-    Parameters
-    ----------
-    n_rows : int
-        Rows seen, missing values included.
-    low, high : numpy.ndarray, shape (n_columns,)
-        Least and greatest value in the type of the column; inf and -inf where there is none.
-    """
+    """Bounds of the values that are not missing, one entry a column, on the host."""
 
     n_rows: int
+    """Rows seen, missing values included."""
     low: np.ndarray
     high: np.ndarray
+    """Least and greatest value in the type of the column; inf and -inf where there is none."""
 
     @property
     def empty(self) -> np.ndarray:

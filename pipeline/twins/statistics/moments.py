@@ -19,26 +19,17 @@ from pipeline.typing import Array
 
 
 class Moments(NamedTuple):
-    """Statistics of the values that are not missing, on the host.
-
-    Parameters
-    ----------
-    rows : numpy.ndarray, shape (n_columns,)
-        One number of rows, or sum of their weights, for all columns, or for each; or a column
-        of them, one a group of rows, which the others then have one row for as well.
-    origin, rest : numpy.ndarray, shape (n_columns,)
-        The mean is their sum; of a single block it is the origin, as scikit-learn computes it.
-    squares : numpy.ndarray, shape (n_columns,)
-        Sum of squared deviations from the mean.
-    n_blocks : int
-        How many blocks were merged.
-    """
+    """Statistics of the values that are not missing, one entry a column, on the host."""
 
     rows: np.ndarray
+    """The number of rows, or the sum of their weights."""
     origin: np.ndarray
     rest: np.ndarray
+    """Origin and rest add up to the mean; of one block it is the origin, as scikit-learn's is."""
     squares: np.ndarray
+    """Sum of squared deviations from the mean."""
     n_blocks: int = 1
+    """How many blocks were merged."""
 
     @property
     def mean(self) -> np.ndarray:
