@@ -301,33 +301,22 @@ class HostModel(Model):
 
 @dataclass(frozen=True)
 class Placement:
-    """Where one step of the estimator runs.
-
-    Parameters
-    ----------
-    step : str
-        Path in the estimator, ``"columntransformer.numbers.simpleimputer"``.
-    implementation : str
-        What runs it; empty if nothing can.
-    device : str
-        ``"cpu"``, ``"cuda"``, or empty.
-    note : str
-        What differs from the estimator, or why it does not run on the requested device.
-    parameters : mapping of str to object
-        Parameters of the implementation with another name or value than in the estimator.
-    dropped : tuple of str
-        Parameters, as ``"name=value"``, that the implementation ignores.
-    reasons : tuple of Reason
-        Why it does not run on the requested device.
-    """
+    """Where one step of the estimator runs."""
 
     step: str
+    """Path in the estimator, ``"columntransformer.numbers.simpleimputer"``."""
     implementation: str
+    """What runs it; empty if nothing can."""
     device: str
+    """``"cpu"``, ``"cuda"``, or empty."""
     note: str = ""
+    """What differs from the estimator, or why it does not run on the requested device."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters of the implementation with another name or value than in the estimator."""
     dropped: tuple[str, ...] = ()
+    """Parameters, as ``"name=value"``, that the implementation ignores."""
     reasons: tuple[Reason, ...] = ()
+    """Why it does not run on the requested device."""
 
     @property
     def remarks(self) -> str:

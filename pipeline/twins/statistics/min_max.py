@@ -36,7 +36,7 @@ def min_max(values: Array) -> MinMax:
     >>> min_max(np.array([[1.0, np.nan], [4.0, np.nan]]))
     MinMax(n_rows=2, low=array([ 1., inf]), high=array([  4., -inf]))
     """
-    xp, columns = frames.xp(values), values.T  # as for `stack_moments`
+    xp, columns = frames.xp(values), values.T  # as in `moments`
     if columns.dtype.kind == "f":
         missing = xp.isnan(columns)
         low = xp.where(missing, np.inf, columns).min(axis=-1)

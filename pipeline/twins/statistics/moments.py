@@ -76,11 +76,6 @@ def moments(values: Array, xp: ModuleType, weights: Array = None) -> Moments:
 
     Where rows are weighted, their number is the sum of the weights.
     """
-    return Moments(*frames.to_host(stack_moments(values, xp, weights)))
-
-
-def stack_moments(values: Array, xp: ModuleType, weights: Array = None) -> Any:
-    """Return the four of `moments` as an array on the device, without waiting for it."""
     # CuPy makes arrays in C order, and adds along their last axis much faster than across it.
     values = values.T
 
@@ -99,4 +94,4 @@ def stack_moments(values: Array, xp: ModuleType, weights: Array = None) -> Any:
     squares = total(off * off)
     squares -= xp.where(xp.isinf(squares), 0.0, shift * rest)
     squares *= squares * count > 0  # Weights may be negative.
-    return xp.stack([count, origin, rest, squares])
+    return Moments(*frames.to_host(xp.stack([count, origin, rest, squares])))
