@@ -129,17 +129,3 @@ def place_codes(codes: Array, n_values: int, xp: ModuleType) -> Any:
     """
     codes = codes.astype("int64")
     return xp.where(codes < 0, n_values, codes)
-
-
-def make_table(columns: Sequence[np.ndarray], names: Sequence[Any] | None) -> Any:
-    """Return columns of one length as a frame with these names, or without names as an array.
-
-    >>> make_table([np.array([3, 4])], None).tolist()
-    [[3], [4]]
-    """
-    # Given the type, pandas does not make NaN of None.
-    table = pd.DataFrame({j: pd.Series(held, dtype=held.dtype) for j, held in enumerate(columns)})
-    if names is None:
-        return table.to_numpy()
-    table.columns = list(names)
-    return table
