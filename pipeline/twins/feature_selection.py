@@ -10,6 +10,11 @@ import numpy as np
 from scipy import special
 from sklearn.base import clone
 from sklearn.feature_selection import (
+    SelectFdr,
+    SelectFpr,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
     VarianceThreshold,
     f_classif,
     f_regression,
@@ -25,7 +30,7 @@ from pipeline.twins.statistics.categories import tally
 from pipeline.twins.statistics.min_max import MinMax, min_max
 from pipeline.twins.statistics.moments import Moments, moments
 from pipeline.twins.statistics.quantiles import RowBlocks
-from pipeline.twins.twin import MANY, Twin, any_value
+from pipeline.twins.twin import MANY, TWINS, Twin, any_value
 from pipeline.typing import Array, Target
 
 S = TypeVar("S")
@@ -228,6 +233,10 @@ class UnivariateTwin(FiniteTwin[RowBlocks], _SelectorTwin[RowBlocks]):
     def apply_training(self, block: Numbers, *aligned: Any) -> Block:
         """Return the selected columns; the others must be finite too, as in scikit-learn."""
         return _SelectorTwin.apply(self, block)
+
+
+_UNIVARIATE = (SelectFdr, SelectFpr, SelectFwe, SelectKBest, SelectPercentile)
+TWINS.update(dict.fromkeys(_UNIVARIATE, UnivariateTwin))
 
 
 def _are_texts(y: np.ndarray) -> bool:

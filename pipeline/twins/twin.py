@@ -31,6 +31,10 @@ ANY: tuple[Any, ...] = ()
 """In `Twin.supported_params`: every value that scikit-learn allows."""
 
 
+TWINS: dict[type, type[Twin[Any]]] = {}
+"""scikit-learn class -> our twin; a subclass is another algorithm."""
+
+
 def any_value(*params: str) -> dict[str, tuple[Any, ...]]:
     """Return parameters of which every value is supported that scikit-learn allows.
 
@@ -45,11 +49,6 @@ class Twin(ABC, Generic[S]):
 
     Subclasses name their `sklearn_class`, the parameters they support, and the form of the
     blocks they read unless that is numbers. Every other parameter must have scikit-learn's default.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The unfitted scikit-learn transformer; it is not changed.
     """
 
     sklearn_class: ClassVar[type[BaseEstimator]]
@@ -72,6 +71,11 @@ class Twin(ABC, Generic[S]):
     """Whether columns may come out as they came in: `keeps_columns` and `picks` say which."""
     takes_infinite: bool = False
     """Whether infinite numbers, which a step before may make, are as good as others."""
+
+    def __init_subclass__(cls, **params: Any) -> None:
+        super().__init_subclass__(**params)
+        if "sklearn_class" in vars(cls):
+            TWINS[cls.sklearn_class] = cls
 
     def __init__(self, estimator: BaseEstimator) -> None:
         self.estimator = estimator
