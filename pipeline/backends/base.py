@@ -42,12 +42,7 @@ METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "tr
 class Model:
     """An estimator that runs where its matrix lives, and can be handed back to scikit-learn.
 
-    Parameters
-    ----------
-    estimator : estimator
-        The user's unfitted estimator; it is not changed.
-    native : estimator, optional
-        What runs in its place; by default, a copy of it.
+    `native` runs in the place of the user's own, which is not changed; by default, a copy of it.
     """
 
     first = True

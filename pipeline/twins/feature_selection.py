@@ -27,8 +27,7 @@ from pipeline.table.output import container
 from pipeline.table.target import encode_labels
 from pipeline.twins.scalers import FiniteTwin, require_finite
 from pipeline.twins.statistics.categories import tally
-from pipeline.twins.statistics.min_max import MinMax, min_max
-from pipeline.twins.statistics.moments import Moments, moments
+from pipeline.twins.statistics.moments import MinMax, Moments, min_max, moments
 from pipeline.twins.statistics.quantiles import RowBlocks
 from pipeline.twins.twin import MANY, TWINS, Twin, any_value
 from pipeline.typing import Array, Target

@@ -25,8 +25,7 @@ from pipeline.blocks.block import Block, Numbers
 from pipeline.errors import DataError
 from pipeline.table import frames
 from pipeline.table.borrowed import borrow
-from pipeline.twins.statistics.min_max import MinMax, min_max
-from pipeline.twins.statistics.moments import Moments, moments
+from pipeline.twins.statistics.moments import MinMax, Moments, min_max, moments
 from pipeline.twins.statistics.quantiles import RowBlocks, median, quantile
 from pipeline.twins.twin import Twin, any_value
 from pipeline.typing import Array

@@ -1,9 +1,9 @@
-"""Count, mean and sum of squared deviations per column, mergeable.
+"""Moments of columns, and their bounds, mergeable.
 
-Merging follows Chan, Golub and LeVeque, "Updating Formulae and a Pairwise
-Algorithm for Computing Sample Variances" (1979). A mean is kept as an origin
-and the little that it differs from it, so that means far from zero differ
-exactly: the result does not depend on how the rows were cut, to rounding.
+Counts, means and squares are merged as by Chan, Golub and LeVeque, "Updating Formulae and a
+Pairwise Algorithm for Computing Sample Variances" (1979). A mean is kept as an origin and the
+little that it differs from it, so that means far from zero differ exactly: the result does not
+depend on how the rows were cut, to rounding.
 """
 
 from __future__ import annotations
@@ -95,3 +95,39 @@ def moments(values: Array, xp: ModuleType, weights: Array = None) -> Moments:
     squares -= xp.where(xp.isinf(squares), 0.0, shift * rest)
     squares *= squares * count > 0  # Weights may be negative.
     return Moments(*frames.to_host(xp.stack([count, origin, rest, squares])))
+
+
+class MinMax(NamedTuple):
+    """Bounds of the values that are not missing, one entry a column, on the host."""
+
+    n_rows: int
+    """Rows seen, missing values included."""
+    low: np.ndarray
+    high: np.ndarray
+    """Least and greatest value in the type of the column; inf and -inf where there is none."""
+
+    @property
+    def empty(self) -> np.ndarray:
+        """Which columns have no values, shape (n_columns,)."""
+        return self.low > self.high
+
+    def merge(self, other: MinMax) -> MinMax:
+        """Return the bounds of both sets of rows together."""
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return MinMax(self.n_rows + other.n_rows, low, high)
+
+
+def min_max(values: Array) -> MinMax:
+    """Return the bounds of a matrix with NaN for missing, shape (n_rows, n_columns).
+
+    >>> min_max(np.array([[1.0, np.nan], [4.0, np.nan]]))
+    MinMax(n_rows=2, low=array([ 1., inf]), high=array([  4., -inf]))
+    """
+    xp, columns = frames.xp(values), values.T  # as in `moments`
+    if columns.dtype.kind == "f":
+        missing = xp.isnan(columns)
+        low = xp.where(missing, np.inf, columns).min(axis=-1)
+        high = xp.where(missing, -np.inf, columns).max(axis=-1)
+    else:
+        low, high = columns.min(axis=-1), columns.max(axis=-1)
+    return MinMax(len(values), *frames.to_host(xp.stack([low, high])))

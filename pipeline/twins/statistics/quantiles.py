@@ -17,7 +17,7 @@ from sklearn.utils import resample
 from pipeline import trace
 from pipeline.system import threads
 from pipeline.table import encode, frames
-from pipeline.twins.statistics.min_max import MinMax, min_max
+from pipeline.twins.statistics.moments import MinMax, min_max
 
 SMALL = 2**16
 """Cells of which a statistic is found sooner than threads are started."""
