@@ -129,7 +129,7 @@ class Adopted(dict):  # type: ignore[type-arg]
     def __reduce__(self) -> Any:
         """Return a plain dictionary."""
         self.state.lift()
-        return dict, ({**vars_of_dict(self)},)
+        return dict, (dict(dict.items(self)),)
 
 
 def _reads(name: str) -> Any:
@@ -152,12 +152,7 @@ for _name in (
 
 def vars_of(part: Estimator) -> dict[str, Any]:
     """Return a copy of what an object holds, without lifting."""
-    return vars_of_dict(part.__dict__)
-
-
-def vars_of_dict(own: dict[str, Any]) -> dict[str, Any]:
-    """Return a plain copy of a `__dict__`, without lifting."""
-    return dict(dict.items(own))
+    return dict(dict.items(part.__dict__))
 
 
 def fitted_of(part: Estimator) -> dict[str, Any]:
@@ -271,10 +266,8 @@ def _n_bytes(value: Any) -> float:
         return sum(map(_n_bytes, value.flat if type(value) is np.ndarray else value))
     if type(value) is dict:
         return sum(map(_n_bytes, value.values()))
-    return len(value) if isinstance(value, str) else _n_bytes_of(value)
-
-
-def _n_bytes_of(value: Any) -> float:
+    if isinstance(value, str):
+        return len(value)
     if hasattr(value, "nnz"):
         return float(value.data.nbytes)
     return 8 if value is None or isinstance(value, int | float | np.generic) else inf

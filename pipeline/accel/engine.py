@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 from pipeline.accel.adopted import State, adopt, computes_in_float64, settle, state_of
 from pipeline.accel.sites import Site
 from pipeline.accel.verify import beside, first_difference
-from pipeline.compile.choose import choose_for
 from pipeline.errors import Refused
 from pipeline.model.accelerated import Accelerated
 from pipeline.table.borrowed import borrow
@@ -28,11 +27,6 @@ class Engine(Accelerated):
         self, method: str, X: Table, y: Any, params: Params, refused: Refused
     ) -> NoReturn:
         raise refused
-
-
-def device_for(estimator: BaseEstimator, X: Table) -> str:
-    """Return "cpu" or "cuda": where a fit of this size pays."""
-    return choose_for("auto", estimator, X).name
 
 
 def fit(

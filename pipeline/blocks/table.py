@@ -307,11 +307,9 @@ class Part:
 
     def of(self, aligned: Sequence[Any]) -> list[Any]:
         """Return the entries of these rows in arrays as long as the whole table."""
-        return list(map(self._of, aligned))
-
-    def _of(self, array: Any) -> Any:
-        whole = self.table.own[array.number] if isinstance(array, Cut) else array
-        return frames.to_device(whole[self.rows], self.table.device)
+        table = self.table
+        whole = [table.own[each.number] if isinstance(each, Cut) else each for each in aligned]
+        return [frames.to_device(each[self.rows], table.device) for each in whole]
 
 
 Read = Callable[[Part], Block]
