@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from types import ModuleType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,22 +21,8 @@ from pipeline.errors import ConfigError
 from pipeline.table import encode, frames
 from pipeline.typing import Array, Table
 
-B = TypeVar("B")
-
-
-class Rows(Protocol):
-    """Some rows of a table, which reads its columns as blocks."""
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-
-    @property
-    def xp(self) -> Any:
-        """NumPy or CuPy: where the table lives."""
-
-    def read(self, names: Sequence[Any], form: type[B]) -> B:
-        """Return the rows of some columns as a block."""
+Rows = Any
+"""Some rows of a table: a `Part`, which reads its columns as blocks."""
 
 
 class Block(Protocol):
