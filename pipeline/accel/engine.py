@@ -30,13 +30,7 @@ class Engine(Accelerated):
 
 
 def fit(
-    user: BaseEstimator,
-    name: str,
-    given: Any,
-    choice: Params,
-    call: Site,
-    *,
-    verify: bool,
+    user: BaseEstimator, name: str, given: Any, choice: Params, call: Site, *, verify: bool
 ) -> Any:
     """Fit a model in the place of the user's object, which gets what it has learned.
 

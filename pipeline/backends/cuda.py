@@ -36,7 +36,6 @@ class XGBoostBackend(Backend):
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
         """Return the estimator, placed on the GPU."""
-        self.describe(estimator, step)
         return XGBoostModel(estimator, "cuda")
 
     def describe(self, estimator: Estimator, step: str) -> Placement:

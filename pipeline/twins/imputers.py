@@ -90,12 +90,8 @@ class SimpleImputerTwin(Twin[Seen]):
 
     def merge(self, a: Seen, b: Seen) -> Seen:
         """Merge the statistics of two blocks."""
-        values = (
-            merge_columns(a.values, b.values)
-            if isinstance(a.values, list)
-            else a.values.merge(b.values)
-        )
-        return Seen(values, a.missing | b.missing)
+        merge = merge_columns if isinstance(a.values, list) else type(a.values).merge
+        return Seen(merge(a.values, b.values), a.missing | b.missing)
 
     def finalize(self, stats: Seen) -> None:
         """Fit scikit-learn's imputer on a table of one row: the statistics."""

@@ -87,9 +87,9 @@ class PowerTransformerTwin(RowsTwin):
         values = floats(block.values)
         powers = map(frames.xp(values).asarray, factors(self.fitted.lambdas_))
         made = powered(signed_logs(values), *powers).astype(values.dtype, copy=False)
-        return Numbers(
-            standardize(made, self.fitted._scaler) if self.estimator.standardize else made
-        )
+        if self.estimator.standardize:
+            made = standardize(made, self.fitted._scaler)
+        return Numbers(made)
 
 
 def signed_logs(values: Array) -> Any:

@@ -19,12 +19,7 @@ CUTOFF = 1e-10
 
 
 def scale_matrix(
-    X: Table,
-    weights: Array = None,
-    *,
-    tol: float = 1e-6,
-    centred: bool = True,
-    n_targets: int = 1,
+    X: Table, weights: Array = None, *, tol: float = 1e-6, centred: bool = True, n_targets: int = 1
 ) -> tuple[Any, float]:
     """Return rows in float64, column by column, and the factor that they were multiplied by.
 

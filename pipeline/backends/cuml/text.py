@@ -67,7 +67,6 @@ class TextBackend(Backend):
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
         """Return cuML's vectorizer in the place of scikit-learn's."""
-        self.describe(estimator, step)
         return Vectorizer(estimator, step, dtype)
 
     def describe(self, estimator: Estimator, step: str) -> Placement:

@@ -106,10 +106,7 @@ async def _train(
 
 
 def place_rows(
-    cluster: Cluster,
-    X: Table,
-    arrays: Sequence[Array],
-    own: Callable[[Any], Any] = output.own_rows,
+    cluster: Cluster, X: Table, arrays: Sequence[Array], own: Callable[[Any], Any] = output.own_rows
 ) -> tuple[set[str], list[Any]]:
     """Put the parts of a table and of host arrays on workers, in order and in equal shares.
 
