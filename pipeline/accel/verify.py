@@ -118,7 +118,13 @@ def same(one: Any, other: Any, depth: int = 0) -> bool:
         masks = np.array_equal(np.ma.getmaskarray(one), np.ma.getmaskarray(other))
         return masks and same([*one.compressed()], [*other.compressed()], depth + 1)
     if isinstance(other, np.ndarray):
-        return _same_arrays(one, other, depth)
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return False
+        if other.dtype.kind in "fc":
+            return _close(one, other, "float32" if other.dtype == "float32" else "float64")
+        if other.dtype == object and other.ndim:
+            return all(same(a, b, depth + 1) for a, b in zip(one.flat, other.flat, strict=True))
+        return bool(np.array_equal(one, other))
     if isinstance(other, float | np.floating):
         return _close(one, other, "float64")
     if isinstance(other, list | tuple):
@@ -135,16 +141,6 @@ def same(one: Any, other: Any, depth: int = 0) -> bool:
         return bool(one.equals(other)) or same(one.to_numpy(), other.to_numpy(), depth + 1)
     plain = isinstance(other, str | int | np.generic)
     return bool(one == other) if plain else True
-
-
-def _same_arrays(one: Any, other: Any, depth: int) -> bool:
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    if other.dtype.kind in "fc":
-        return _close(one, other, "float32" if other.dtype == "float32" else "float64")
-    if other.dtype == object and other.ndim:
-        return all(same(a, b, depth + 1) for a, b in zip(one.flat, other.flat, strict=True))
-    return bool(np.array_equal(one, other))
 
 
 def _close(one: Any, other: Any, dtype: str) -> bool:

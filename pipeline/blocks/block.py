@@ -48,11 +48,6 @@ class Matrix:
         return int(self.values.shape[1])
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.values.shape[0])
-
-    @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the values."""
         return np.dtype(self.values.dtype)
@@ -80,11 +75,6 @@ class Categories:
     def width(self) -> int:
         """Number of columns."""
         return len(self.columns)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.columns[0].codes.shape[0])
 
     def write(self, out: Array, start: int = 0) -> None:
         """Raise an error: only an encoder turns categories into numbers."""

@@ -93,7 +93,7 @@ class FunctionTransformerTwin(Twin[np.ndarray]):
             require_finite(self, block.values)
         if isinstance(block, Categories) or not _needs_inverse(self.estimator):
             return np.zeros((1, block.width))
-        some: np.ndarray = frames.to_host(block.values[:: max(1, block.n_rows // 100)])
+        some: np.ndarray = frames.to_host(block.values[:: max(1, len(block.values) // 100)])
         return some
 
     def merge(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:

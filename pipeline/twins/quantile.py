@@ -1,7 +1,4 @@
-"""QuantileTransformer on blocks.
-
-KBinsDiscretizer on blocks.
-"""
+"""QuantileTransformer and KBinsDiscretizer on blocks."""
 
 from __future__ import annotations
 
