@@ -238,9 +238,5 @@ def count_values(table: Any, reads: Sequence[Read]) -> np.ndarray:
         blocks = [block for read in reads for block in blocks_to_write(read, part, beside=False)]
         return part.n_rows, sum(_per_row(block).sum(dtype="int64") for block in blocks)
 
-    n_rows, there = table.reduce(count, _add_each)
+    n_rows, there = table.reduce(count, lambda a, b: (a[0] + b[0], a[1] + b[1]))
     return np.array([n_rows, int(there)])  # for which a GPU is waited for, once
-
-
-def _add_each(a: tuple[int, Any], b: tuple[int, Any]) -> tuple[int, Any]:
-    return a[0] + b[0], a[1] + b[1]

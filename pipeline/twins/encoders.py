@@ -364,9 +364,8 @@ class OrdinalEncoderTwin(EncoderTwin):
 
     def table_of(self, j: int) -> np.ndarray:
         """Return the numbers that stand for each category; -inf marks an unknown one."""
-        unknown = (
-            self.estimator.unknown_value if self.estimator.handle_unknown != "error" else -np.inf
-        )
+        refuses = self.estimator.handle_unknown == "error"
+        unknown = -np.inf if refuses else self.estimator.unknown_value
         learnt = self.fitted.categories_[j]
         if not len(learnt) or learnt[-1] == learnt[-1]:  # NaN is always the last one
             return np.append(grouped(self.fitted, j, learnt).astype("float64"), unknown)

@@ -153,9 +153,8 @@ class TargetEncoderTwin(EncoderTwin):
         """Return the encodings of each category, one column a target; last the target's mean."""
         n_targets = len(self.fitted.encodings_) // len(self.fitted.categories_)
         encodings = self.fitted.encodings_[j * n_targets : (j + 1) * n_targets]
-        return np.column_stack(
-            [*map(np.append, encodings, np.atleast_1d(self.fitted.target_mean_))]
-        )
+        means = np.atleast_1d(self.fitted.target_mean_)
+        return np.column_stack([*map(np.append, encodings, means)])
 
     def held_out_table_of(self, j: int) -> np.ndarray:
         """Return the encodings of each category by fold, shape (n_values, n_folds, n_targets).
