@@ -70,4 +70,4 @@ def test_the_examples_work(changed: Path) -> None:
 
 
 def test_the_examples_apply(changed: Path) -> None:
-    assert "RBFSamplerTwin" in (changed / "pipeline/twins/__init__.py").read_text()
+    assert "rbf_sampler" in (changed / "pipeline/twins/__init__.py").read_text()

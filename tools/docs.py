@@ -37,16 +37,16 @@ DESCRIBED = {"Results", "TaskInfo", "Protocol", "Cell", "Run", "Agreement"}
 
 def transformers() -> str:
     """Return the transformers and the limits of their parameters, from the twins."""
-    limits = {kind.__name__: _limits(twin) for kind, twin in TWINS.items()}
+    limits = {kind.__name__: _limits(kind, twin) for kind, twin in TWINS.items()}
     free = ", ".join(f"`{name}`" for name, text in sorted(limits.items()) if not text)
     limited = (f"- `{name}`: {text}" for name, text in sorted(limits.items()) if text)
     return "\n".join([f"With all parameters: {free}.", "", "With these values only:", "", *limited])
 
 
-def _limits(twin: type[Twin[object]]) -> str:
+def _limits(kind: type, twin: type[Twin[object]]) -> str:
     """Return the parameters that take some values only, each with these values."""
     texts = []
-    for name, parameter in signature(twin.sklearn_class).parameters.items():
+    for name, parameter in signature(kind).parameters.items():
         values = twin.supported_params.get(name, (parameter.default,))
         if values is not ANY and values != (False, True):
             in_words = any(" " in str(value) for value in values)  # with the default

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
+from functools import partial
 from math import inf
 from threading import RLock
 from typing import Any
@@ -14,7 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from pipeline.accel.nesting import nested
-from pipeline.typing import Estimator
+from pipeline.typing import Estimator, Table
 
 SETTINGS = ("_metadata_request", "_sklearn_output_config", "_skl_callbacks", "_parent_callback_ctx")
 HASHED_BYTES = 1 << 20
@@ -22,19 +24,16 @@ HASHED_BYTES = 1 << 20
 _LONG = 1000
 """Changes inside of parameters with more items are not noticed."""
 _STATES: weakref.WeakSet[State] = weakref.WeakSet()
+_NARROW = ("TSNE",)
+"""Estimators whose arrays are float32 in scikit-learn, whatever their rows are."""
 _EARLY = ("n_features_in_", "feature_names_in_", "classes_")
 
 
 class State:
     """What a model has learned, for the objects that scikit-learn would have fitted in place.
 
-    Parameters
-    ----------
-    model : Accelerated
-    root : estimator
-        The user's own.
-    wide : bool, default=False
-        Whether fitted arrays of float32 become float64, as scikit-learn's would be.
+    The `root` is the user's own. With `wide`, fitted arrays of float32 become float64, as
+    scikit-learn's would be.
     """
 
     def __init__(self, model: Any, root: BaseEstimator, *, wide: bool = False) -> None:
@@ -43,7 +42,8 @@ class State:
         self.lifted = False
         self.beside: Any = None
         """The same estimator fitted by plain scikit-learn, to verify predictions."""
-        self._seen: dict[str, dict[str, _Param | _Fitted]] = {}
+        self._seen: dict[str, dict[str, Callable[[Any], bool]]] = {}
+        """By path and name: whether a value is the one that was there, and holds the same."""
         self._given: dict[tuple[str, str], tuple[Any, Any]] = {}
         """By path and name: an attribute as it was set, perhaps read-only, and as it was fitted."""
         self._lock = RLock()
@@ -57,7 +57,7 @@ class State:
             if (part := ref()) is not None:
                 params = {*part._get_param_names(), *SETTINGS}
                 self._seen[path] = {
-                    name: _Param(value) if name in params else _Fitted(value, on_host)
+                    name: partial(_is, _mark(value)) if name in params else _stays(value, on_host)
                     for name, value in vars_of(part).items()
                 }
 
@@ -67,7 +67,7 @@ class State:
         for path, seen in self._seen.items():
             part = self.parts[path]()
             now = {} if part is None else vars_of(part)
-            if now.keys() != seen.keys() or not all(seen[n].is_still(v) for n, v in now.items()):
+            if now.keys() != seen.keys() or not all(seen[n](v) for n, v in now.items()):
                 return False
         return True
 
@@ -96,8 +96,6 @@ class State:
             with nested():
                 plain = dict(parts_of(self.model.fitted_estimator()))
             if self.wide:
-                from pipeline.accel.widen import widen
-
                 plain = {path: widen(part) for path, part in plain.items()}
             for path, ref in self.parts.items():
                 if (part := ref()) is not None:
@@ -105,7 +103,6 @@ class State:
                     for name, value in fitted_of(plain[path]).items():
                         if overwrite or name not in own:
                             self.give(path, name, value)
-                    _replace_words(part, plain[path])
             self.lifted = True
             if agrees:
                 self.look()
@@ -132,7 +129,7 @@ class Adopted(dict):  # type: ignore[type-arg]
     def __reduce__(self) -> Any:
         """Return a plain dictionary."""
         self.state.lift()
-        return dict, ({**vars_of_dict(self)},)
+        return dict, (dict(dict.items(self)),)
 
 
 def _reads(name: str) -> Any:
@@ -155,12 +152,7 @@ for _name in (
 
 def vars_of(part: Estimator) -> dict[str, Any]:
     """Return a copy of what an object holds, without lifting."""
-    return vars_of_dict(part.__dict__)
-
-
-def vars_of_dict(own: dict[str, Any]) -> dict[str, Any]:
-    """Return a plain copy of a `__dict__`, without lifting."""
-    return dict(dict.items(own))
+    return dict(dict.items(part.__dict__))
 
 
 def fitted_of(part: Estimator) -> dict[str, Any]:
@@ -188,24 +180,6 @@ def is_of_fit(name: str) -> bool:
     return named and not name.startswith(("__", "_repr_", "_ipython_")) and name not in SETTINGS
 
 
-def _fits_words(part: Any) -> bool:
-    """Return whether scikit-learn changes the list of a `FeatureUnion` when it fits one."""
-    if type(part).__name__ != "FeatureUnion":
-        return False
-    words = any(
-        isinstance(each, str) and each == "passthrough" for _, each in part.transformer_list
-    )
-    return words or not isinstance(part.transformer_list, list)
-
-
-def _replace_words(part: Any, plain: Any) -> None:
-    """Put what scikit-learn's `FeatureUnion` fits for "passthrough" in its list."""
-    if _fits_words(part):
-        pairs = zip(part.transformer_list, plain.transformer_list, strict=True)
-        held = [theirs if mine[1] == "passthrough" else mine for mine, theirs in pairs]
-        dict.__setitem__(part.__dict__, "transformer_list", held)
-
-
 def state_of(estimator: Estimator) -> State | None:
     """Return the state of an object that a model has fitted."""
     own = estimator.__dict__
@@ -215,17 +189,9 @@ def state_of(estimator: Estimator) -> State | None:
 def adopt(
     root: BaseEstimator, model: Any, before: State | None = None, *, wide: bool = False
 ) -> State:
-    """Have an object, and the steps of a pipeline, hold what a model has learned.
+    """Have an object, and the steps of a pipeline, hold what a fitted model has learned.
 
-    Parameters
-    ----------
-    root : estimator
-    model : Accelerated
-        Fitted.
-    before : State, optional
-        Of the fit before.
-    wide : bool, default=False
-        As in `State`.
+    `before` is the state of the fit before; `wide` is as in `State`.
     """
     state, others = State(model, root, wide=wide), False
     for (path, part), (_, fresh) in zip(parts_of(root), parts_of(model.estimator), strict=True):
@@ -241,7 +207,6 @@ def adopt(
             state.give(path, name, vars(model)[name])
     state.look()
     # Attributes of a fit by plain scikit-learn are not to be read; XGBoost's class has some.
-    others = others or any(_fits_words(part) for _, part in parts_of(root))
     if others or type(root).__module__.startswith("xgboost"):
         state.lift(overwrite=True)
     return state
@@ -276,24 +241,21 @@ def _guarded(value: Any) -> Any:
     return view
 
 
-class _Fitted:
-    """A fitted attribute, and a hash of what it holds; none of what is large on the host."""
+def _stays(value: Any, on_host: bool) -> Callable[[Any], bool]:
+    """Return whether a fitted attribute is this one, and holds the same."""
+    before = _hash(value, on_host)
+    return lambda now: now is value and _hash(now, on_host) == before
 
-    def __init__(self, value: Any, on_host: bool) -> None:
-        self.value, self.limit = value, HASHED_BYTES if on_host else inf
-        self.hash = self._hash()
 
-    def _hash(self) -> str:
-        read_only = type(self.value) is np.ndarray and not self.value.flags.writeable
-        if read_only or (self.limit < inf and _n_bytes(self.value) > self.limit):
-            return ""
-        try:
-            return str(joblib.hash(self.value))
-        except Exception:  # a function, which nobody writes to
-            return ""
-
-    def is_still(self, value: Any) -> bool:
-        return value is self.value and self._hash() == self.hash
+def _hash(value: Any, on_host: bool) -> str:
+    """Return a hash of what a fitted attribute holds; none of what is large on the host."""
+    read_only = type(value) is np.ndarray and not value.flags.writeable
+    if read_only or (on_host and _n_bytes(value) > HASHED_BYTES):
+        return ""
+    try:
+        return str(joblib.hash(value))
+    except Exception:  # a function, which nobody writes to
+        return ""
 
 
 def _n_bytes(value: Any) -> float:
@@ -304,26 +266,15 @@ def _n_bytes(value: Any) -> float:
         return sum(map(_n_bytes, value.flat if type(value) is np.ndarray else value))
     if type(value) is dict:
         return sum(map(_n_bytes, value.values()))
-    return len(value) if isinstance(value, str) else _n_bytes_of(value)
-
-
-def _n_bytes_of(value: Any) -> float:
+    if isinstance(value, str):
+        return len(value)
     if hasattr(value, "nnz"):
         return float(value.data.nbytes)
     return 8 if value is None or isinstance(value, int | float | np.generic) else inf
 
 
-class _Param:
-    """A parameter: the objects in it, and no reference to an estimator, which may hold this."""
-
-    def __init__(self, value: Any) -> None:
-        self.mark = _mark(value)
-
-    def is_still(self, value: Any) -> bool:
-        return _is(self.mark, value)
-
-
 def _mark(value: Any) -> Any:
+    """Return a parameter without references to estimators, which may hold this."""
     if isinstance(value, BaseEstimator):
         return weakref.ref(value)
     if type(value) in (list, tuple) and len(value) <= _LONG:
@@ -343,3 +294,31 @@ def _is(mark: Any, value: Any) -> bool:
         same = type(value) is dict and mark.keys() == value.keys()
         return same and all(_is(each, value[key]) for key, each in mark.items())
     return mark is value
+
+
+def computes_in_float64(X: Table) -> bool:
+    """Return whether scikit-learn computes in float64 on rows of these types.
+
+    >>> computes_in_float64(np.ones((1, 1), "float32")), computes_in_float64(np.ones((1, 1)))
+    (False, True)
+    """
+    types = list(getattr(X, "dtypes", ())) if hasattr(X, "columns") else [getattr(X, "dtype", None)]
+    known = [each for each in types if isinstance(each, np.dtype)]
+    return len(known) < max(1, len(types)) or np.result_type(*known) != np.float32
+
+
+def widen(part: Estimator) -> Any:
+    """Return a fitted estimator, or a copy in which arrays of float32 are float64.
+
+    Some of scikit-learn's compiled code takes rows of the type of the fitted arrays alone.
+    """
+    narrow = type(part).__name__ in _NARROW or not type(part).__module__.startswith("sklearn.")
+    if narrow or type(part).__name__ == "Pipeline":  # a search's, which casts its rows
+        return part
+    part = copy(part)
+    for name, value in vars(part).items():
+        if isinstance(value, np.ndarray | np.generic) and value.dtype == np.float32:
+            setattr(part, name, value.astype(np.float64))
+    if vars(part).get("best_estimator_") is not None:
+        part.best_estimator_ = widen(part.best_estimator_)
+    return part

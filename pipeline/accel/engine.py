@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
-from pipeline.accel.adopted import State, adopt, settle, state_of
+from pipeline.accel.adopted import State, adopt, computes_in_float64, settle, state_of
 from pipeline.accel.sites import Site
-from pipeline.accel.verify import first_difference, plainly
-from pipeline.accel.widen import computes_in_float64
-from pipeline.compile.choose import choose_for
+from pipeline.accel.verify import beside, first_difference
 from pipeline.errors import Refused
 from pipeline.model.accelerated import Accelerated
 from pipeline.table.borrowed import borrow
-from pipeline.table.target import order_untold
 from pipeline.typing import Params, Table
 
 
@@ -34,34 +29,14 @@ class Engine(Accelerated):
         raise refused
 
 
-def device_for(estimator: BaseEstimator, X: Table) -> str:
-    """Return "cpu" or "cuda": where a fit of this size pays."""
-    return choose_for("auto", estimator, X).name
-
-
 def fit(
-    user: BaseEstimator,
-    name: str,
-    given: Any,
-    choice: Params,
-    call: Site,
-    *,
-    verify: bool,
+    user: BaseEstimator, name: str, given: Any, choice: Params, call: Site, *, verify: bool
 ) -> Any:
     """Fit a model in the place of the user's object, which gets what it has learned.
 
-    Parameters
-    ----------
-    user : estimator
-    name : {"fit", "fit_transform", "fit_predict"}
-    given : tuple of a tuple and a dict
-        The arguments.
-    choice : dict
-        Parameters of the model: the device, and whether anything may run on the host.
-    call : Site
-        Gets what ran where.
-    verify : bool
-        Whether to fit a clone with plain scikit-learn, and compare.
+    `given` are the arguments by position and by name; `choice` are parameters of the model: the
+    device, and whether anything may run on the host. `call` gets what ran where. With `verify`, a
+    clone is fitted by plain scikit-learn, and compared.
     """
     args, params = given
     before = state_of(user)
@@ -69,11 +44,11 @@ def fit(
         before = settle(user)
     elif before is not None:
         before.release()  # without lifting, which takes long on a GPU
-    beside = borrow(user) if verify else None
-    work = None if beside is None else partial(getattr(beside, name), *args, **params)
+    theirs = borrow(user) if verify else None
+    work = None if theirs is None else partial(getattr(theirs, name), *args, **params)
     try:
         model = Engine(borrow(user), **choice)
-        with plainly(work, call) as plain, as_scikit_learn():
+        with beside(work, call) as plain:
             made = getattr(model, name)(*args, **params)
     except BaseException:
         if before is not None:
@@ -83,35 +58,23 @@ def fit(
     state = adopt(user, model, before, wide=model.device_ == "cuda" and computes_in_float64(X))
     tell([model], call)
     if plain is not None:
-        state.beside = beside
+        state.beside = theirs
         results = [] if name == "fit" else [("the result", made, plain.made)]
-        call.differs = plain.error or first_difference(results, user, beside)
+        call.differs = plain.error or first_difference(results, user, theirs)
     return user if name == "fit" else made
 
 
 def ask(state: State, name: str, given: Any, call: Site, *, verify: bool) -> Any:
     """Return what the model says in the place of the user's object; parameters as in `fit`."""
     args, params = given
-    beside = state.beside if verify else None
-    work = None if beside is None else partial(getattr(beside, name), *args, **params)
-    with plainly(work, call) as plain, as_scikit_learn():
+    theirs = state.beside if verify else None
+    work = None if theirs is None else partial(getattr(theirs, name), *args, **params)
+    with beside(work, call) as plain:
         made = getattr(state.model, name)(*args, **params)
     tell([state.model], call)
     if plain is not None:
         call.differs = plain.error or first_difference([("the result", made, plain.made)])
     return made
-
-
-@contextmanager
-def as_scikit_learn() -> Iterator[None]:
-    """Give no warning of our own about y; if the work inside fails, undo what it has drawn."""
-    before = np.random.get_state(legacy=False)
-    try:
-        with order_untold():
-            yield
-    except Exception:
-        np.random.set_state(before)
-        raise
 
 
 def tell(models: Sequence[Accelerated], call: Site) -> None:

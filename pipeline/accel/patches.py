@@ -397,21 +397,15 @@ def _readable(settings: Settings, user: Any, X: Any) -> State:
 
 
 def _device_for(settings: Settings, estimator: Any, X: Any) -> str:
-    """Return where a fit should run.
-
-    Raises
-    ------
-    _Skipped
-        scikit-learn is as fast.
-    """
+    """Return where a fit should run; `_Skipped` where scikit-learn is as fast."""
     n_values = count_values(X)
     if X is None or n_values < settings.min_size:
         raise _Skipped(SMALL if X is not None else "it takes no table")
     device = settings.device
     if device == "auto":
-        from pipeline.accel.engine import device_for
+        from pipeline.compile.choose import choose_for
 
-        device = device_for(estimator, X)
+        device = choose_for("auto", estimator, X).name
     if device == "cpu" and settings.min_size and not pays_on_cpu(estimator, n_values):
         raise _Skipped("no step that the engine runs faster at this size")
     return device

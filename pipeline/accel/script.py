@@ -30,25 +30,9 @@ def run(
 ) -> int:
     """Run a script, print what became of its calls to standard error, and return its exit code.
 
-    Parameters
-    ----------
-    target : str
-        A file, or the name of a module.
-    args : sequence of str
-        What the script finds in ``sys.argv[1:]``.
-    as_module : bool
-    report : Path, optional
-        Also write this there, as HTML or JSON by the ending.
-    full_traceback : bool
-        Whether a traceback shows the frames of this package, too.
-    **settings
-        Passed to `install`.
-
-    Raises
-    ------
-    ConfigError
-        There is no such script, it stands beside another package `pipeline`, or the report cannot
-        be written.
+    `args` are what the script finds in ``sys.argv[1:]``, `settings` those of `install`. The report
+    is also written as HTML or JSON, by the ending of its name. With `full_traceback`, a traceback
+    shows the frames of this package, too.
     """
     if not as_module:
         _check(target)

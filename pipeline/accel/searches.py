@@ -8,11 +8,10 @@ from typing import Any
 
 from sklearn.metrics import check_scoring
 
-from pipeline.accel.adopted import adopt, fitted_of, settle
-from pipeline.accel.engine import as_scikit_learn, tell
+from pipeline.accel.adopted import adopt, computes_in_float64, fitted_of, settle
+from pipeline.accel.engine import tell
 from pipeline.accel.sites import Site
-from pipeline.accel.verify import first_difference, plainly
-from pipeline.accel.widen import computes_in_float64
+from pipeline.accel.verify import beside, first_difference
 from pipeline.model.accelerated import Accelerated
 from pipeline.table.borrowed import borrow
 from pipeline.table.shared import shared
@@ -48,15 +47,15 @@ def search(user: Any, given: Any, choice: Params, call: Site, *, verify: bool) -
     The parameters are those of `pipeline.accel.engine.fit`.
     """
     (X, *more), params = given
-    beside = borrow(user) if verify else None
-    work = None if beside is None else partial(beside.fit, X, *more, **params)
+    theirs = borrow(user) if verify else None
+    work = None if theirs is None else partial(theirs.fit, X, *more, **params)
     inner, space = borrow(user), SPACES[type(user).__name__]
     inner.estimator = Accelerated(user.estimator, **choice)
     asked = getattr(user, space)
     grids = asked if isinstance(asked, list | tuple) else [asked]
     prefixed = [{f"{_PREFIX}{name}": each for name, each in grid.items()} for grid in grids]
     setattr(inner, space, prefixed if grids is asked else prefixed[0])
-    with plainly(work, call) as plain, as_scikit_learn():
+    with beside(work, call) as plain:
         inner.fit(shared(X), *more, **params)
     settle(user)
     best = vars(inner).get("best_estimator_")
@@ -65,7 +64,7 @@ def search(user: Any, given: Any, choice: Params, call: Site, *, verify: bool) -
         tell([best], call)
     call.ran, call.why = call.ran if best is not None else choice["device"], call.why or SHARED
     if plain is not None:
-        call.differs = plain.error or first_difference([], user, beside)
+        call.differs = plain.error or first_difference([], user, theirs)
     return user
 
 
@@ -99,30 +98,20 @@ def cross_validated(
 ) -> Any:
     """Return what scikit-learn's `cross_validate` returns, of a pipeline on shared rows.
 
-    Parameters
-    ----------
-    plain : callable
-        scikit-learn's.
-    given : tuple of an estimator, X, y and a dict
-        Its arguments.
-    choice : dict
-        Parameters of the model, as in `pipeline.accel.engine.fit`.
-    call : Site
-        Gets what ran where.
-    verify : bool
-        Whether to compare with plain scikit-learn.
+    `plain` is scikit-learn's, `given` are an estimator, X, y and the other arguments by name; the
+    rest is as in `pipeline.accel.engine.fit`.
     """
     estimator, X, y, params = given
     work = partial(plain, *given[:3], **params) if verify else None
-    with plainly(work, call) as beside, as_scikit_learn():
+    with beside(work, call) as theirs:
         model = Accelerated(estimator, **choice)
         made = plain(model, shared(X), y, **{**params, "return_estimator": True})
     tell([each for each in made.pop("estimator") if "plan_" in vars(each)], call)
     call.why = call.why or SHARED
-    if beside is not None:
-        plain_scores = beside.made or {}  # nothing if it has failed
+    if theirs is not None:
+        plain_scores = theirs.made or {}  # nothing if it has failed
         scores = [(n, made[n], each) for n, each in plain_scores.items() if "time" not in n]
-        call.differs = beside.error or first_difference(scores)
+        call.differs = theirs.error or first_difference(scores)
     return made
 
 

@@ -14,43 +14,29 @@ _MOST, _LONGEST = 1_000, 120
 
 @dataclass
 class Site:
-    """The calls of one method from one line that went the same way; or one such call.
-
-    Parameters
-    ----------
-    where : str
-        ``"script.py:12"``.
-    what : str
-        ``"Pipeline.fit"``.
-    ran : str
-        "cpu", "cuda" or "cuda, cpu": where the engine ran; "plain" for scikit-learn itself.
-    why : str
-        Why scikit-learn ran it, or steps of it.
-    n : int
-        The number of calls.
-    seconds : float
-        Their time, in total.
-    to_device_bytes, to_host_bytes : int
-        Bytes copied between host and device, in total.
-    plain_seconds : float
-        The time of the same calls in plain scikit-learn, with ``verify``.
-    n_differ : int
-        The number of calls whose results differ from plain scikit-learn's, with ``verify``.
-    differs : str
-        What differed first.
-    """
+    """The calls of one method from one line that went the same way; or one such call."""
 
     where: str
+    """``"script.py:12"``."""
     what: str
+    """``"Pipeline.fit"``."""
     ran: str = PLAIN
+    """"cpu", "cuda" or "cuda, cpu": where the engine ran; "plain" for scikit-learn itself."""
     why: str = ""
+    """Why scikit-learn ran it, or steps of it."""
     n: int = 0
+    """The number of calls."""
     seconds: float = 0.0
+    """Their time, in total."""
     to_device_bytes: int = 0
     to_host_bytes: int = 0
+    """Bytes copied to the device and back, in total."""
     plain_seconds: float = 0.0
+    """The time of the same calls in plain scikit-learn, with ``verify``."""
     n_differ: int = 0
+    """The number of calls whose results differ from plain scikit-learn's, with ``verify``."""
     differs: str = ""
+    """What differed first."""
 
 
 _SITES: dict[tuple[str, str, str, str], Site] = {}

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 from pipeline.accel.adopted import fitted_of, parts_of, state_of
 from pipeline.accel.sites import Site
+from pipeline.table.target import order_untold
 
 RTOL = {"float32": 2e-6, "float64": 1e-7}
 ATOL = {"float32": 1e-6, "float64": 1e-9}
@@ -32,20 +33,30 @@ class Plain:
 
 
 @contextmanager
-def plainly(work: Callable[[], Any] | None, call: Site) -> Iterator[Plain | None]:
-    """Call plain scikit-learn first, silently, and let what is inside draw the same numbers.
+def beside(work: Callable[[], Any] | None, call: Site) -> Iterator[Plain | None]:
+    """Let the engine do inside what scikit-learn would; first it does the work, if there is any.
 
-    Parameters
-    ----------
-    work : callable or None
-        None does nothing.
-    call : Site
-        Gets the time.
+    Both draw the same numbers; if the engine fails, what it has drawn is undone. No warning of our
+    own about y is given.
     """
-    if work is None:
-        yield None
-        return
-    found, before, start = Plain(), np.random.get_state(legacy=False), time.perf_counter()
+    before = np.random.get_state(legacy=False)
+    found = None if work is None else _plainly(work, call)
+    if found:
+        after = np.random.get_state(legacy=False)
+        np.random.set_state(before)
+    try:
+        with order_untold():
+            yield found
+    except BaseException:
+        np.random.set_state(before)
+        raise
+    if found and not found.error and str(after) != str(np.random.get_state(legacy=False)):
+        found.error = "different numbers are drawn from NumPy's global generator"
+
+
+def _plainly(work: Callable[[], Any], call: Site) -> Plain:
+    """Return what plain scikit-learn makes, silently; the call gets the time."""
+    found, start = Plain(), time.perf_counter()
     # One thread at a time: these change what all threads use.
     with (
         _ALONE,
@@ -59,15 +70,7 @@ def plainly(work: Callable[[], Any] | None, call: Site) -> Iterator[Plain | None
         except Exception as error:
             found.error = f"plain scikit-learn raises {type(error).__name__}: {error}"
     call.plain_seconds = time.perf_counter() - start
-    after = np.random.get_state(legacy=False)
-    np.random.set_state(before)
-    try:
-        yield found
-    except BaseException:
-        np.random.set_state(before)
-        raise
-    if not found.error and str(after) != str(np.random.get_state(legacy=False)):
-        found.error = "different numbers are drawn from NumPy's global generator"
+    return found
 
 
 def first_difference(
@@ -115,7 +118,13 @@ def same(one: Any, other: Any, depth: int = 0) -> bool:
         masks = np.array_equal(np.ma.getmaskarray(one), np.ma.getmaskarray(other))
         return masks and same([*one.compressed()], [*other.compressed()], depth + 1)
     if isinstance(other, np.ndarray):
-        return _same_arrays(one, other, depth)
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return False
+        if other.dtype.kind in "fc":
+            return _close(one, other, "float32" if other.dtype == "float32" else "float64")
+        if other.dtype == object and other.ndim:
+            return all(same(a, b, depth + 1) for a, b in zip(one.flat, other.flat, strict=True))
+        return bool(np.array_equal(one, other))
     if isinstance(other, float | np.floating):
         return _close(one, other, "float64")
     if isinstance(other, list | tuple):
@@ -132,16 +141,6 @@ def same(one: Any, other: Any, depth: int = 0) -> bool:
         return bool(one.equals(other)) or same(one.to_numpy(), other.to_numpy(), depth + 1)
     plain = isinstance(other, str | int | np.generic)
     return bool(one == other) if plain else True
-
-
-def _same_arrays(one: Any, other: Any, depth: int) -> bool:
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    if other.dtype.kind in "fc":
-        return _close(one, other, "float32" if other.dtype == "float32" else "float64")
-    if other.dtype == object and other.ndim:
-        return all(same(a, b, depth + 1) for a, b in zip(one.flat, other.flat, strict=True))
-    return bool(np.array_equal(one, other))
 
 
 def _close(one: Any, other: Any, dtype: str) -> bool:

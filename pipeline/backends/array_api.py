@@ -36,7 +36,6 @@ class ArrayApiBackend(Backend):
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
         """Return the estimator, placed on the GPU."""
-        self.describe(estimator, step)
         return ArrayApiModel(estimator, step)
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
@@ -75,14 +74,7 @@ def dispatching() -> Iterator[None]:
 
 
 class ArrayApiModel(Model):
-    """A scikit-learn estimator whose arrays are CuPy's.
-
-    Parameters
-    ----------
-    estimator : estimator
-    step : str
-        Path of the step, for messages.
-    """
+    """A scikit-learn estimator whose arrays are CuPy's."""
 
     sparse = False
 
@@ -108,9 +100,23 @@ class ArrayApiModel(Model):
         return self._learn("fit_predict", X, y, params)
 
     def _learn(self, method: str, X: Table, y: Target, params: Params) -> Any:
-        X, y, params = self._arrays(X, y, params)
+        X = self.learnt_from(X)
+        xp, name = frames.xp(X), type(self.estimator).__name__
+        if bool(xp.any(xp.isnan(X))):
+            why = f"{self.step}: {name} does not support missing values (NaN)"
+            raise DataError(f"{why}; impute them in an earlier step")
+        if np.ndim(y) == 2 and y.shape[1] > 1 and is_classifier(self.estimator):
+            why = f"{name} supports one target on CuPy, but y has {y.shape[1]}"
+            raise Unsupported(Reason(self.step, why, "fit one model per target"))
+        if y is not None and is_classifier(self.estimator):
+            self.classes, y = np.unique(y, return_inverse=True)
+        device = frames.device_of(X)
+        there = {
+            name: value if value is None else frames.to_device(np.asarray(value), device)
+            for name, value in {"y": y, **params}.items()
+        }
         with dispatching():
-            return getattr(super(), method)(X, y, **params)
+            return getattr(super(), method)(X, **there)
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X)``, on the device; labels that are text on the host."""
@@ -132,25 +138,6 @@ class ArrayApiModel(Model):
         if self.classes is not None:
             lifted.classes_ = self.classes
         return lifted
-
-    def _arrays(self, X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[str, Any]]:
-        X = self.learnt_from(X)
-        xp = frames.xp(X)
-        name = type(self.estimator).__name__
-        if bool(xp.any(xp.isnan(X))):
-            why = f"{self.step}: {name} does not support missing values (NaN)"
-            raise DataError(f"{why}; impute them in an earlier step")
-        if np.ndim(y) == 2 and y.shape[1] > 1 and is_classifier(self.estimator):
-            why = f"{name} supports one target on CuPy, but y has {y.shape[1]}"
-            raise Unsupported(Reason(self.step, why, "fit one model per target"))
-        if y is not None and is_classifier(self.estimator):
-            self.classes, y = np.unique(y, return_inverse=True)
-        device = frames.device_of(X)
-        there = {
-            name: value if value is None else frames.to_device(np.asarray(value), device)
-            for name, value in {"y": y, **params}.items()
-        }
-        return X, there.pop("y"), there
 
 
 def _on_host(value: Array) -> Any:

@@ -42,12 +42,7 @@ METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "tr
 class Model:
     """An estimator that runs where its matrix lives, and can be handed back to scikit-learn.
 
-    Parameters
-    ----------
-    estimator : estimator
-        The user's unfitted estimator; it is not changed.
-    native : estimator, optional
-        What runs in its place; by default, a copy of it.
+    `native` runs in the place of the user's own, which is not changed; by default, a copy of it.
     """
 
     first = True
@@ -118,12 +113,8 @@ class Model:
     def taken(self, X: Table, order: str = "C") -> Any:
         """Return sparse rows as a matrix where it takes none, and others as they are.
 
-        Raises
-        ------
-        Unsupported
-            The matrix does not fit.
-        TypeError
-            scikit-learn's estimator takes none either.
+        `Unsupported` if the matrix does not fit, scikit-learn's TypeError if its estimator takes
+        none.
         """
         if self.sparse or not frames.is_sparse(X):
             return X
@@ -305,33 +296,22 @@ class HostModel(Model):
 
 @dataclass(frozen=True)
 class Placement:
-    """Where one step of the estimator runs.
-
-    Parameters
-    ----------
-    step : str
-        Path in the estimator, ``"columntransformer.numbers.simpleimputer"``.
-    implementation : str
-        What runs it; empty if nothing can.
-    device : str
-        ``"cpu"``, ``"cuda"``, or empty.
-    note : str
-        What differs from the estimator, or why it does not run on the requested device.
-    parameters : mapping of str to object
-        Parameters of the implementation with another name or value than in the estimator.
-    dropped : tuple of str
-        Parameters, as ``"name=value"``, that the implementation ignores.
-    reasons : tuple of Reason
-        Why it does not run on the requested device.
-    """
+    """Where one step of the estimator runs."""
 
     step: str
+    """Path in the estimator, ``"columntransformer.numbers.simpleimputer"``."""
     implementation: str
+    """What runs it; empty if nothing can."""
     device: str
+    """``"cpu"``, ``"cuda"``, or empty."""
     note: str = ""
+    """What differs from the estimator, or why it does not run on the requested device."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters of the implementation with another name or value than in the estimator."""
     dropped: tuple[str, ...] = ()
+    """Parameters, as ``"name=value"``, that the implementation ignores."""
     reasons: tuple[Reason, ...] = ()
+    """Why it does not run on the requested device."""
 
     @property
     def remarks(self) -> str:
@@ -397,24 +377,14 @@ class Backend(Protocol):
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
         """Return what runs an estimator, unfitted, or raise `Unsupported`.
 
-        Parameters
-        ----------
-        estimator : estimator
-        step : str
-            Path of the step, for messages.
-        dtype : {"float32", "float64"}
-            Type of the matrix that a text vectorizer hands on, where its own cannot be had.
+        `dtype` is that of the matrix that a text vectorizer hands on, where its own cannot be had.
         """
 
 
 class Background(NamedTuple):
     """The means of the columns of the rows that a linear model was fitted on, without weights.
 
-    Attributes
-    ----------
-    n_rows : int
-    means : array of float64, shape (n_columns,)
-        On the device of the rows.
+    The means are float64, on the device of the rows.
     """
 
     n_rows: int
@@ -436,16 +406,8 @@ def keep_means(
 ) -> Any:
     """Return what a fit returns; a linear model keeps the means of its training rows.
 
-    The means take one pass over the matrix that is in memory; the fit takes several.
-
-    Parameters
-    ----------
-    worker : object with a `native` and a `background`
-    learn : callable
-        Is given `rows`, `args` and `params`.
-    rows : table
-    more : bool
-        Whether the rows come on top of those before, as in `partial_fit`.
+    The means take one pass over the matrix that is in memory; the fit takes several. With `more`,
+    the rows come on top of those before, as in `partial_fit`.
     """
     goes_on = more and is_linear(worker.native)
     copies = getattr(worker.estimator, "copy_X", None)

@@ -54,28 +54,20 @@ class MultiGpuClass:
     """How a class of cuml.dask stands in for the one that learns on one GPU.
 
     Its constructors swallow keywords that they do not know, so those it takes are here.
-
-    Parameters
-    ----------
-    supported_params : mapping
-        Parameter of cuML's class -> whether a value means the same there.
-    path : str, optional
-        Dotted name of the class; in the table that of cuML's class, in the package cuml.dask.
-    y : {"", "values", "codes", "numbers"}
-        What its `fit` takes as y: nothing, values of the table's type, classes as integers from
-        0 on, or these as numbers of the table's type.
-    columns : int
-        The least number of columns that it learns from.
-    lacks : tuple of str
-        Attributes that the combined model lacks. Classes are none: they are sent as their
-        numbers, and named afterwards.
     """
 
     supported_params: Mapping[str, Check]
+    """Parameter of cuML's class -> whether a value means the same there."""
     path: str = ""
+    """Dotted name of the class; in the table that of cuML's class, in the package cuml.dask."""
     y: Literal["", "values", "codes", "numbers"] = ""
+    """What its `fit` takes as y: nothing, values of the table's type, classes as integers from 0
+    on, or these as numbers of the table's type."""
     columns: int = 1
+    """The least number of columns that it learns from."""
     lacks: tuple[str, ...] = ()
+    """Attributes that the combined model lacks. Classes are none: they are sent as their numbers,
+    and named afterwards."""
 
 
 def _any(names: str) -> dict[str, Check]:
@@ -97,65 +89,46 @@ Tag = Literal["sparse", "weights", "targets", "keeps_rows", "overwrites", "seede
 
 @dataclass(frozen=True)
 class Rule:
-    """How an estimator runs on a GPU.
-
-    Parameters
-    ----------
-    min_size : float
-        The fewest cells (rows × columns; of a vectorizer, texts) that are worth a GPU.
-    tags : tuple of str
-        What it takes: "sparse" rows, "weights" of rows in its `fit`, several "targets".
-        "keeps_rows": it predicts by distances to its training rows. Where that is sparse, it
-        takes no dense rows any more; else it expands |x - y|^2 in float32, which leaves no digits
-        of rows far off zero. "overwrites": it centres rows that lie column by column in place,
-        and puts the mean back. "seeded": without a `random_state` it would draw the same numbers
-        each time. "two_classes": scikit-learn cannot take over its model of more.
-    runner : {"cuml", "text", "cupy", "xgboost"}
-        cuML's class, or its vectorizer, stands in; scikit-learn's own code runs on CuPy, as it
-        follows the array API standard; or XGBoost's does with ``device="cuda"``.
-    twin : str, optional
-        Dotted name of the cuML class. In the table it is scikit-learn's name in the package
-        cuml, unless a row has another.
-    values : mapping of str to tuple
-        On CuPy: parameter -> the values with which it stays on the device.
-    strength : tuple of str, optional
-        Of what needs weights with the mean 1: the parameters that the mean goes over to.
-    halved : str
-        The loss whose gradient cuML halves, so that its weights need the mean 2.
-    unweighted : tuple of str
-        Weights that it ignores or takes for others where there are more than two classes.
-    dtype : {"", "float32", "float64", "scaled"}
-        The type that it learns from, where that is not any that is asked for. "float32":
-        cuML's class knows no other type, or scikit-learn's converts any rows to it. "float64",
-        unless float32 is asked for: it subtracts means, or solves normal equations, for which
-        float32 may have too few digits. "scaled": float64 of a size for its cutoff, as it takes
-        what is small for nothing.
-    order : {"C", "F"}
-        It learns from a matrix in this order, and makes a copy of one in the other.
-    only : mapping
-        Parameter -> whether cuML's class takes a value that its translation lets pass.
-    fixed : mapping
-        Parameters of cuML's own without which it would solve another problem.
-    translation : Translation, optional
-        Our translation, where cuML has none.
-    multi_gpu : MultiGpuClass, optional
-        The class of cuml.dask that trains one model on all rows.
-    """
+    """How an estimator runs on a GPU."""
 
     min_size: float
+    """The fewest cells (rows × columns; of a vectorizer, texts) that are worth a GPU."""
     tags: tuple[Tag, ...] = ()
+    """What it takes: "sparse" rows, "weights" of rows in its `fit`, several "targets".
+    "keeps_rows": it predicts by distances to its training rows. Where that is sparse, it takes no
+    dense rows any more; else it expands |x - y|^2 in float32, which leaves no digits of rows far
+    off zero. "overwrites": it centres rows that lie column by column in place, and puts the mean
+    back. "seeded": without a `random_state` it would draw the same numbers each time.
+    "two_classes": scikit-learn cannot take over its model of more."""
     runner: Literal["cuml", "text", "cupy", "xgboost"] = "cuml"
+    """cuML's class, or its vectorizer, stands in; scikit-learn's own code runs on CuPy, as it
+    follows the array API standard; or XGBoost's does with ``device="cuda"``."""
     twin: str = ""
+    """Dotted name of the cuML class. In the table it is scikit-learn's name in the package cuml,
+    unless a row has another."""
     values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """On CuPy: parameter -> the values with which it stays on the device."""
     strength: tuple[str, ...] | None = None
+    """Of what needs weights with the mean 1: the parameters that the mean goes over to."""
     halved: str = ""
+    """The loss whose gradient cuML halves, so that its weights need the mean 2."""
     unweighted: tuple[str, ...] = ()
+    """Weights that it ignores or takes for others where there are more than two classes."""
     dtype: Literal["", "float32", "float64", "scaled"] = ""
+    """The type that it learns from, where that is not any that is asked for. "float32": cuML's
+    class knows no other type, or scikit-learn's converts any rows to it. "float64", unless float32
+    is asked for: it subtracts means, or solves normal equations, for which float32 may have too few
+    digits. "scaled": float64 of a size for its cutoff, as it takes what is small for nothing."""
     order: Literal["C", "F"] = "C"
+    """It learns from a matrix in this order, and makes a copy of one in the other."""
     only: Mapping[str, Check] = field(default_factory=dict)
+    """Parameter -> whether cuML's class takes a value that its translation lets pass."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters of cuML's own without which it would solve another problem."""
     translation: Translation | None = None
+    """Our translation, where cuML has none."""
     multi_gpu: MultiGpuClass | None = None
+    """The class of cuml.dask that trains one model on all rows."""
 
     def __reduce__(self) -> Any:
         """Return the name of a row of the table: its checks are functions, which have none."""

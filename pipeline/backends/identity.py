@@ -27,21 +27,10 @@ class NotShared(PipelineError):
 def identify(value: Any, path: str = "") -> str:
     """Return a digest that two values share only if a fit cannot distinguish them.
 
-    Parameters
-    ----------
-    value : object
-        Estimators, parameters, and sequences and mappings of them.
-    path : str
-        What it is called in messages.
+    The values are estimators, parameters, and sequences and mappings of them; `path` is what they
+    are called in messages. `NotShared` if an estimator is fitted, or has a random state that is not
+    an integer, or your own code, which may change.
 
-    Raises
-    ------
-    NotShared
-        An estimator is fitted, or has a random state that is not an integer, or your own code,
-        which may change.
-
-    Examples
-    --------
     >>> from sklearn.decomposition import TruncatedSVD
     >>> from sklearn.preprocessing import StandardScaler
     >>> identify(StandardScaler()) == identify(StandardScaler(with_std=True))

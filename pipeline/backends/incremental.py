@@ -43,14 +43,7 @@ def trains_incrementally(estimator: Estimator, params: Params) -> bool:
 
 @dataclass(frozen=True)
 class Batch:
-    """A partition that has rows, and what belongs to them.
-
-    Parameters
-    ----------
-    read : callable
-        Computes or reads the rows, shape (n_rows, n_columns).
-    y, sample_weight : numpy.ndarray, shape (n_rows,), or None
-    """
+    """A partition that has rows: `read` computes or reads them; and what belongs to them."""
 
     read: Callable[[], Any]
     y: Any
@@ -93,13 +86,7 @@ def _split_rows(estimator: Estimator, n_rows: int, n_columns: int) -> Iterator[s
 def read_batches(
     X: Table, y: Target, sample_weight: Array, folder: Path | None = None
 ) -> list[Batch]:
-    """Return the partitions that have rows; computed by each reading, or once into a folder.
-
-    Raises
-    ------
-    DataError
-        `y` has another length than X.
-    """
+    """Return the partitions that have rows; computed by each reading, or once into a folder."""
     rows = partitioned.lengths(X)
     labels, weights = (partitioned.cut(array, rows) for array in (y, sample_weight))
     reads = [

@@ -117,21 +117,14 @@ Lower = Callable[..., Any]
 
 @dataclass(frozen=True)
 class MetaBackend(Backend):
-    """Runs scikit-learn's own class on estimators of the GPU.
-
-    Parameters
-    ----------
-    unsafe_in_float32 : bool
-        One of those inside learns from float64, unless another type is asked for.
-    of_tables : bool
-        One of those inside begins with preprocessing, which takes tables as they are.
-    lower : callable, optional
-        How those inside are lowered.
-    """
+    """Runs scikit-learn's own class on estimators of the GPU."""
 
     unsafe_in_float32: bool = False
+    """One of those inside learns from float64, unless another type is asked for."""
     of_tables: bool = False
+    """One of those inside begins with preprocessing, which takes tables as they are."""
     lower: Lower | None = None
+    """How those inside are lowered."""
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
         """Return where the meta-estimator itself runs."""
@@ -167,15 +160,7 @@ def _failures_are_told() -> Iterator[None]:
 
 
 class MetaModel(Model):
-    """A meta-estimator of scikit-learn on rows of the host.
-
-    Parameters
-    ----------
-    estimator : estimator
-    step : str
-        Its path.
-    backend : MetaBackend
-    """
+    """A meta-estimator of scikit-learn on rows of the host."""
 
     def __init__(self, estimator: BaseEstimator, step: str, backend: MetaBackend) -> None:
         super().__init__(estimator)
@@ -236,15 +221,7 @@ _LIFTS: Any = "lifts"
 class Inner(BaseEstimator):
     """An estimator that is lowered when it is fitted, for scikit-learn's own loops.
 
-    Its parameters are those of the estimator, but to `clone`.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The user's own.
-    path : str
-        Its path in the estimator.
-    lower : callable
+    Its parameters are those of the estimator, but to `clone`. `path` is that in the whole.
     """
 
     def __init__(self, estimator: BaseEstimator, path: str, lower: Lower) -> None:

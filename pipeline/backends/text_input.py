@@ -52,18 +52,9 @@ def reads_text(estimator: Estimator) -> bool:
 def documents(X: Table) -> Any:
     """Return texts as a pandas or cuDF series of text, where they are.
 
-    Parameters
-    ----------
-    X : sequence of str, series, or array of shape (n_documents,)
-        From pandas, cuDF, NumPy, Arrow, Polars, or a list.
+    They are a sequence, series or array of pandas, cuDF, NumPy, Arrow or Polars. One text, a table,
+    no texts, and anything but text is a `DataError`.
 
-    Raises
-    ------
-    DataError
-        X is one text or a table, is empty, or holds anything but text.
-
-    Examples
-    --------
     >>> documents(["one text", "another"]).tolist()
     ['one text', 'another']
     """
@@ -114,13 +105,7 @@ def _no_text(found: str) -> DataError:
 
 
 def labels(y: Target) -> np.ndarray:
-    """Return labels as a host array, shape (n_labels,).
-
-    Raises
-    ------
-    DataError
-        They are not one column, there are none, or some are missing.
-    """
+    """Return labels, one column of which none is missing, as a host array."""
     y = np.asarray(frames.to_device(y, "cpu"))
     y = y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y
     if y.ndim != 1 or not len(y):

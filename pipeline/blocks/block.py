@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from types import ModuleType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,22 +21,8 @@ from pipeline.errors import ConfigError
 from pipeline.table import encode, frames
 from pipeline.typing import Array, Table
 
-B = TypeVar("B")
-
-
-class Rows(Protocol):
-    """Some rows of a table, which reads its columns as blocks."""
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-
-    @property
-    def xp(self) -> Any:
-        """NumPy or CuPy: where the table lives."""
-
-    def read(self, names: Sequence[Any], form: type[B]) -> B:
-        """Return the rows of some columns as a block."""
+Rows = Any
+"""Some rows of a table: a `Part`, which reads its columns as blocks."""
 
 
 class Block(Protocol):
@@ -60,11 +46,6 @@ class Matrix:
     def width(self) -> int:
         """Number of columns."""
         return int(self.values.shape[1])
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.values.shape[0])
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -94,11 +75,6 @@ class Categories:
     def width(self) -> int:
         """Number of columns."""
         return len(self.columns)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.columns[0].codes.shape[0])
 
     def write(self, out: Array, start: int = 0) -> None:
         """Raise an error: only an encoder turns categories into numbers."""
@@ -355,13 +331,7 @@ def as_categories(block: Block, rows: Rows) -> Categories:
 
 
 def as_dates(block: Block, rows: Rows) -> Dates:
-    """Return a block of dates.
-
-    Raises
-    ------
-    ConfigError
-        A step before it has made numbers or categories of the dates.
-    """
+    """Return a block of dates, unless a step before has made numbers or categories of them."""
     if isinstance(block, Dates):
         return block
     if isinstance(block, Unread):

@@ -38,11 +38,6 @@ def write_on_gpu(table: Table, read: ReadBlocks, dtype: str) -> Any:
     """Return the blocks of a table of a GPU as compressed rows of CuPy.
 
     CuPy has no sparse integers: "auto" makes float64 of them.
-
-    Raises
-    ------
-    Unsupported
-        So many cells are not zero that int32 indices do not reach them.
     """
     xp, first = table.xp, read(table.first())
     kind = common_type(first) if dtype == "auto" else np.dtype(dtype)
@@ -243,9 +238,5 @@ def count_values(table: Any, reads: Sequence[Read]) -> np.ndarray:
         blocks = [block for read in reads for block in blocks_to_write(read, part, beside=False)]
         return part.n_rows, sum(_per_row(block).sum(dtype="int64") for block in blocks)
 
-    n_rows, there = table.reduce(count, _add_each)
+    n_rows, there = table.reduce(count, lambda a, b: (a[0] + b[0], a[1] + b[1]))
     return np.array([n_rows, int(there)])  # for which a GPU is waited for, once
-
-
-def _add_each(a: tuple[int, Any], b: tuple[int, Any]) -> tuple[int, Any]:
-    return a[0] + b[0], a[1] + b[1]

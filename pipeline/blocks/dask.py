@@ -35,17 +35,8 @@ FAN_IN = 8
 class Partitions:
     """A Dask or dask-cuDF frame, or a Dask array.
 
-    Every transformer makes one pass over the partitions, of the columns of its branch;
-    where they are expensive to make and fit in the workers' memory, `persist` the frame first.
-
-    Parameters
-    ----------
-    X : dask.dataframe.DataFrame or dask.array.Array
-
-    Raises
-    ------
-    DataError
-        An array is cut between its columns.
+    Every transformer makes one pass over the partitions, of the columns of its branch; where they
+    are expensive to make and fit in the workers' memory, `persist` the frame first.
     """
 
     def __init__(self, X: Any) -> None:
@@ -73,13 +64,7 @@ class Partitions:
         return self._lengths
 
     def first(self) -> Part:
-        """Return the first row.
-
-        Raises
-        ------
-        DataError
-            There is none.
-        """
+        """Return the first row, of which there must be one."""
         return Table(self.top, self._own_first).first()
 
     @cached_property

@@ -70,35 +70,24 @@ FEW_ROWS = 2_048
 class Table:
     """The columns of a frame as arrays, converted when first read and cut into blocks by rows.
 
-    Parameters
-    ----------
-    X : frame or array, shape (n_rows, n_columns)
-        Where it lives is where the blocks live.
-    own : sequence of array
-        The entries for these rows in arrays of which `Cut` names one.
-
-    Attributes
-    ----------
-    names : list
-        Of the columns; their positions where they are not `framed`.
-    like, top : frame or array
-        With the columns and types of the table; and beginning with its first row.
-    widest : int
-        Columns of the widest block: wider ones have fewer rows.
-    keeps : bool
-        While a program is fitted, what its steps make of all rows is kept for the next ones.
+    The blocks live where X does. `own` are the entries for these rows in arrays that `Cut` numbers.
     """
 
     def __init__(self, X: Any, own: Sequence[Any] = ()) -> None:
-        self.X = self.like = self.top = X
+        self.X = X
+        self.like = self.top = X
+        """With the columns and types of the table; and beginning with its first row."""
         self.framed = hasattr(X, "columns")
         self.names = X.columns.tolist() if self.framed else list(range(X.shape[1]))
+        """Of the columns; their positions where they are not `framed`."""
         self.own = own
         self.xp = frames.xp(X)
         self.device = "cpu" if self.xp is np else "cuda"
         self.n_rows = int(X.shape[0])
         self.widest = max(1, int(X.shape[1]))
+        """Columns of the widest block: wider ones have fewer rows."""
         self.keeps = False
+        """While a program is fitted, what its steps make of all rows is kept for the next ones."""
         self._columns: dict[type, dict[Any, Any]] = {}
         self._lock = Lock()
 
@@ -328,11 +317,9 @@ class Part:
 
     def of(self, aligned: Sequence[Any]) -> list[Any]:
         """Return the entries of these rows in arrays as long as the whole table."""
-        return list(map(self._of, aligned))
-
-    def _of(self, array: Any) -> Any:
-        whole = self.table.own[array.number] if isinstance(array, Cut) else array
-        return frames.to_device(whole[self.rows], self.table.device)
+        table = self.table
+        whole = [table.own[each.number] if isinstance(each, Cut) else each for each in aligned]
+        return [frames.to_device(each[self.rows], table.device) for each in whole]
 
 
 Read = Callable[[Part], Block]

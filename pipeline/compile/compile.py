@@ -20,7 +20,7 @@ from sklearn.utils import get_tags
 from pipeline.backends import cuda, meta
 from pipeline.backends.base import Backend
 from pipeline.backends.cpu import HOST, is_xgboost
-from pipeline.backends.cuml import documents, text
+from pipeline.backends.cuml import text
 from pipeline.backends.gpu_rules import name_of_class
 from pipeline.backends.text_input import reads_text
 from pipeline.compile.rules import (
@@ -154,7 +154,7 @@ def kind_of_step(part: Any) -> Kind:
     """Return what a step is."""
     if known := _KINDS[type(part)]:
         return known
-    if type(part) in (Pipeline, FeatureUnion) and documents.is_container(part):
+    if type(part) in (Pipeline, FeatureUnion) and text.is_container(part):
         return Kind.TEXT
     only_transforms = hasattr(part, "transform") and not hasattr(part, "predict")
     return Kind.PREPROCESSING if only_transforms else Kind.MODEL

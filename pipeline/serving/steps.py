@@ -16,8 +16,7 @@ from msgspec import Meta, Struct
 
 from pipeline.backends.base import HostModel, Model
 from pipeline.backends.cuml.cuml_model import Cuml
-from pipeline.backends.cuml.documents import DocumentsModel
-from pipeline.backends.cuml.text import Vectorizer
+from pipeline.backends.cuml.text import DocumentsModel, Vectorizer
 from pipeline.backends.xgboost.xgboost_model import XGBoostModel
 from pipeline.blocks.block import Categories, Dates, Numbers
 from pipeline.compile.nodes import check_type

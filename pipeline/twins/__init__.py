@@ -1,62 +1,15 @@
-"""The twins, by the scikit-learn class that they replace.
+"""The twins; each module adds its own to `TWINS`."""
 
-They are looked up by exact type: a subclass is another algorithm.
-"""
-
-from __future__ import annotations
-
-from typing import Any
-
-from pipeline.twins.calendar import CalendarFeaturesTwin
-from pipeline.twins.encoders import OneHotEncoderTwin, OrdinalEncoderTwin
-from pipeline.twins.feature_selection import (
-    SelectFdrTwin,
-    SelectFprTwin,
-    SelectFweTwin,
-    SelectKBestTwin,
-    SelectPercentileTwin,
-    VarianceThresholdTwin,
+from pipeline.twins import (  # noqa: F401
+    calendar,
+    encoders,
+    feature_selection,
+    function,
+    imputers,
+    polynomial,
+    power,
+    quantile,
+    scalers,
+    target_encoder,
 )
-from pipeline.twins.function import FunctionTransformerTwin
-from pipeline.twins.imputers import SimpleImputerTwin
-from pipeline.twins.polynomial import PolynomialFeaturesTwin
-from pipeline.twins.power import PowerTransformerTwin
-from pipeline.twins.quantile import (
-    KBinsDiscretizerTwin,
-    QuantileTransformerTwin,
-)
-from pipeline.twins.scalers import (
-    MaxAbsScalerTwin,
-    MinMaxScalerTwin,
-    NormalizerTwin,
-    RobustScalerTwin,
-    StandardScalerTwin,
-)
-from pipeline.twins.target_encoder import TargetEncoderTwin
-from pipeline.twins.twin import Twin
-
-_ALL: tuple[type[Twin[Any]], ...] = (
-    CalendarFeaturesTwin,
-    FunctionTransformerTwin,
-    KBinsDiscretizerTwin,
-    MaxAbsScalerTwin,
-    MinMaxScalerTwin,
-    NormalizerTwin,
-    OneHotEncoderTwin,
-    OrdinalEncoderTwin,
-    PolynomialFeaturesTwin,
-    PowerTransformerTwin,
-    QuantileTransformerTwin,
-    RobustScalerTwin,
-    SelectFdrTwin,
-    SelectFprTwin,
-    SelectFweTwin,
-    SelectKBestTwin,
-    SelectPercentileTwin,
-    SimpleImputerTwin,
-    StandardScalerTwin,
-    TargetEncoderTwin,
-    VarianceThresholdTwin,
-)
-TWINS: dict[type, type[Twin[Any]]] = {twin.sklearn_class: twin for twin in _ALL}
-"""scikit-learn class -> our twin."""
+from pipeline.twins.twin import TWINS as TWINS

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pipeline.blocks.block import Dates, Numbers
 from pipeline.blocks.table import side_by_side
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, pick
 from pipeline.optional import load
 from pipeline.table import frames
 from pipeline.table.convert import convert
@@ -174,28 +174,17 @@ def outputs(estimator: CalendarFeatures) -> list[Output]:
     features = _names("features", estimator.features, FEATURES)
     if not features:
         raise ConfigError(f"CalendarFeatures: features is empty; choose from {list(FEATURES)}")
-    if isinstance(estimator.cyclical, bool):
-        waves = [name for name in features if estimator.cyclical and name in PERIODS]
-    else:
-        waves = _names(
-            "cyclical", estimator.cyclical, [name for name in features if name in PERIODS]
-        )
+    waves = [name for name in features if name in PERIODS]
+    if estimator.cyclical is not True:
+        waves = _names("cyclical", estimator.cyclical or (), waves)
     return [(f, end) for f in features for end in (("sin", "cos") if f in waves else ("",))]
 
 
 def _names(parameter: str, value: Array, known: Sequence[str]) -> list[str]:
     if isinstance(value, str) or not isinstance(value, Iterable):
-        example = f"[{value!r}]" if isinstance(value, str) else f"{list(known[:2])}"
-        raise ConfigError(
-            f"CalendarFeatures: {parameter}={value!r} is not a list of names; pass {example}"
-        )
-    names = list(value)
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise ConfigError(
-            f"CalendarFeatures: {parameter} contains unknown names: {unknown}; "
-            f"choose from {list(known)}"
-        )
+        why = f"{parameter}={value!r} is not a list of names"
+        raise ConfigError(f"CalendarFeatures: {why}; pass {list(known[:2])}")
+    names = [pick(name, known, f"name in {parameter} of CalendarFeatures") for name in value]
     if len(set(names)) < len(names):
         raise ConfigError(
             f"CalendarFeatures: {parameter} contains a name twice: {names}; remove one of them"

@@ -11,7 +11,7 @@ import datetime
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -142,7 +142,7 @@ class EncoderTwin(Twin[list[CategorySums]]):
             stats = [as_given(*pair) for pair in zip(stats, self.origins, strict=True)]
         encoder = borrow(self.estimator)
         try:
-            fit_counted(encoder, stats, self.names, partial(self.fit_sklearn, encoder))
+            self._fit_counted(encoder, stats)
         except ValueError as error:
             # Of the distinct values of the table; of the rows it may say something else.
             names = [self.name(j) for j in range(len(stats))]
@@ -160,8 +160,35 @@ class EncoderTwin(Twin[list[CategorySums]]):
             index = learnt.index
             index.get_indexer(index[[-1, -1]] if len(index) else index)
 
+    def _fit_counted(self, encoder: Any, stats: Sequence[CategorySums]) -> None:
+        """Fit an encoder on distinct values as if each came as often as the statistics say.
+
+        scikit-learn takes a table apart into columns, and counts their values, each in a private
+        method. On the way into these it is given columns that differ in length, and the true
+        counts; all else is its own. Names of several types are for it to refuse; where all are
+        text, `record_names` sets them.
+        """
+        group = encoder._fit_infrequent_category_mapping
+        apart = [column.present() for column in stats]
+        for values in apart:
+            if values.dtype.kind == "f":
+                assert_all_finite(values, allow_nan=True)
+
+        def by_true_counts(n_samples: int, counts: Array, missing_indices: dict[int, int]) -> None:
+            learnt = zip(stats, encoder.categories_, strict=True)
+            true = [sums_at(column, values)[0].astype("int64") for column, values in learnt]
+            group(int(stats[0].sums[0].sum()), true, missing_indices)
+
+        encoder._fit_infrequent_category_mapping = by_true_counts
+        encoder._check_X = lambda X, **options: (apart, 1, len(apart))
+        row: Any = np.zeros((1, len(apart)))
+        if self.names is not None and len({*map(type, self.names)}) > 1:
+            row = pd.DataFrame(row, columns=list(self.names))
+        self.fit_sklearn(encoder, row)
+        del encoder._fit_infrequent_category_mapping, encoder._check_X
+
     def fit_sklearn(self, encoder: Any, row: Any) -> None:
-        """Fit scikit-learn's encoder on a row of a table, as `fit_counted` asks for it."""
+        """Fit scikit-learn's encoder on a row of a table."""
         encoder.fit(row)
 
     @abstractmethod
@@ -229,39 +256,6 @@ def sums_at(column: CategorySums, learnt: np.ndarray) -> np.ndarray:
     sums = np.zeros((len(column.sums), len(learnt)))
     np.add.at(sums.T, places[places != UNKNOWN], column.sums.T[places != UNKNOWN])
     return sums
-
-
-def fit_counted(
-    encoder: Any,
-    stats: Sequence[CategorySums],
-    names: Sequence[Any] | None,
-    fit: Callable[[Any], None],
-) -> None:
-    """Fit an encoder on distinct values as if each came as often as the statistics say.
-
-    scikit-learn takes a table apart into columns, and counts their values, each in a
-    private method. On the way into these it is given columns that differ in length, and
-    the true counts; all else is its own. Names of several types are for it to refuse; where all
-    are text, `record_names` sets them.
-    """
-    group = encoder._fit_infrequent_category_mapping
-    apart = [column.present() for column in stats]
-    for values in apart:
-        if values.dtype.kind == "f":
-            assert_all_finite(values, allow_nan=True)
-
-    def by_true_counts(n_samples: int, counts: Array, missing_indices: dict[int, int]) -> None:
-        learnt = zip(stats, encoder.categories_, strict=True)
-        true = [sums_at(column, values)[0].astype("int64") for column, values in learnt]
-        group(int(stats[0].sums[0].sum()), true, missing_indices)
-
-    encoder._fit_infrequent_category_mapping = by_true_counts
-    encoder._check_X = lambda X, **options: (apart, 1, len(apart))
-    row: Any = np.zeros((1, len(apart)))
-    if names is not None and len({*map(type, names)}) > 1:
-        row = pd.DataFrame(row, columns=list(names))
-    fit(row)
-    del encoder._fit_infrequent_category_mapping, encoder._check_X
 
 
 def infrequent(fitted: Estimator, j: int) -> np.ndarray | None:
@@ -370,9 +364,8 @@ class OrdinalEncoderTwin(EncoderTwin):
 
     def table_of(self, j: int) -> np.ndarray:
         """Return the numbers that stand for each category; -inf marks an unknown one."""
-        unknown = (
-            self.estimator.unknown_value if self.estimator.handle_unknown != "error" else -np.inf
-        )
+        refuses = self.estimator.handle_unknown == "error"
+        unknown = -np.inf if refuses else self.estimator.unknown_value
         learnt = self.fitted.categories_[j]
         if not len(learnt) or learnt[-1] == learnt[-1]:  # NaN is always the last one
             return np.append(grouped(self.fitted, j, learnt).astype("float64"), unknown)

@@ -27,10 +27,9 @@ from pipeline.table.output import container
 from pipeline.table.target import encode_labels
 from pipeline.twins.scalers import FiniteTwin, require_finite
 from pipeline.twins.statistics.categories import tally
-from pipeline.twins.statistics.min_max import MinMax, min_max
-from pipeline.twins.statistics.moments import Moments, moments
+from pipeline.twins.statistics.moments import MinMax, Moments, min_max, moments
 from pipeline.twins.statistics.quantiles import RowBlocks
-from pipeline.twins.twin import MANY, Twin, any_value
+from pipeline.twins.twin import MANY, TWINS, Twin, any_value
 from pipeline.typing import Array, Target
 
 S = TypeVar("S")
@@ -101,13 +100,7 @@ class VarianceThresholdTwin(_SelectorTwin[VarianceStats]):
         return VarianceStats(moments(block.values, xp), min_max(block.values))
 
     def finalize(self, stats: VarianceStats) -> None:
-        """Set `variances_`.
-
-        Raises
-        ------
-        DataError
-            No column would be left, or a column holds infinite values.
-        """
+        """Set `variances_`; refuse columns with infinite values, and to leave no column."""
         n_columns = len(stats.min_max.low)
         # scikit-learn checks the threshold; two rows so far apart pass it.
         self.fitted = clone(self.estimator).fit([[0.0] * n_columns, [WIDE] * n_columns])
@@ -194,7 +187,7 @@ ON_GPU: dict[Any, Score] = {
 
 
 class UnivariateTwin(FiniteTwin[RowBlocks], _SelectorTwin[RowBlocks]):
-    """Keep the columns with the highest scores for the target, each scored by itself.
+    """`SelectKBest` and its like: keep the columns with the best scores, each scored by itself.
 
     On the host scikit-learn computes the scores, for which of equal ones comes first depends on
     their last digits. On a GPU those of `ON_GPU` are computed there, in float64 and centred.
@@ -241,35 +234,9 @@ class UnivariateTwin(FiniteTwin[RowBlocks], _SelectorTwin[RowBlocks]):
         return _SelectorTwin.apply(self, block)
 
 
+_UNIVARIATE = (SelectFdr, SelectFpr, SelectFwe, SelectKBest, SelectPercentile)
+TWINS.update(dict.fromkeys(_UNIVARIATE, UnivariateTwin))
+
+
 def _are_texts(y: np.ndarray) -> bool:
     return y.dtype.kind in "US" or y.dtype == object and all(isinstance(label, str) for label in y)
-
-
-class SelectKBestTwin(UnivariateTwin):
-    """Keep the `k` best."""
-
-    sklearn_class = SelectKBest
-
-
-class SelectPercentileTwin(UnivariateTwin):
-    """Keep a percentage of the columns."""
-
-    sklearn_class = SelectPercentile
-
-
-class SelectFprTwin(UnivariateTwin):
-    """Keep p-values below `alpha`."""
-
-    sklearn_class = SelectFpr
-
-
-class SelectFdrTwin(UnivariateTwin):
-    """Keep an expected share of false ones below `alpha`."""
-
-    sklearn_class = SelectFdr
-
-
-class SelectFweTwin(UnivariateTwin):
-    """Keep p-values below `alpha`, divided by the number of columns."""
-
-    sklearn_class = SelectFwe

@@ -30,10 +30,7 @@ UFUNCS = frozenset(
 )
 """Elementwise functions of one array that both NumPy and CuPy have."""
 
-SUGGESTION = (
-    "use None or a NumPy ufunc of one array (np.log1p, np.sqrt, ...), or run the step in "
-    "scikit-learn"
-)
+SUGGESTION = "use None or a NumPy ufunc of one array, such as np.log1p, or scikit-learn's own step"
 
 
 class FunctionTransformerTwin(Twin[np.ndarray]):
@@ -96,7 +93,7 @@ class FunctionTransformerTwin(Twin[np.ndarray]):
             require_finite(self, block.values)
         if isinstance(block, Categories) or not _needs_inverse(self.estimator):
             return np.zeros((1, block.width))
-        some: np.ndarray = frames.to_host(block.values[:: max(1, block.n_rows // 100)])
+        some: np.ndarray = frames.to_host(block.values[:: max(1, len(block.values) // 100)])
         return some
 
     def merge(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -130,16 +127,10 @@ def is_ufunc(function: Any) -> bool:
     >>> is_ufunc(np.log1p), is_ufunc(np.abs), is_ufunc(np.sort), is_ufunc(abs)
     (True, True, False, False)
     """
-    return (
-        isinstance(function, np.ufunc)
-        and function.__name__ in UFUNCS
-        and getattr(np, function.__name__) is function
-    )
+    known = isinstance(function, np.ufunc) and function.__name__ in UFUNCS
+    return known and getattr(np, function.__name__) is function
 
 
 def _needs_inverse(estimator: Estimator) -> bool:
-    return bool(
-        estimator.check_inverse
-        and estimator.func is not None
-        and estimator.inverse_func is not None
-    )
+    both = estimator.func is not None and estimator.inverse_func is not None
+    return bool(estimator.check_inverse and both)

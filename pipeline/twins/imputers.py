@@ -17,7 +17,6 @@ from pipeline.table.output import container
 from pipeline.twins.statistics.categories import (
     CategorySums,
     count_category_rows,
-    make_table,
     merge_columns,
     missing_value,
     positions,
@@ -91,12 +90,8 @@ class SimpleImputerTwin(Twin[Seen]):
 
     def merge(self, a: Seen, b: Seen) -> Seen:
         """Merge the statistics of two blocks."""
-        values = (
-            merge_columns(a.values, b.values)
-            if isinstance(a.values, list)
-            else a.values.merge(b.values)
-        )
-        return Seen(values, a.missing | b.missing)
+        merge = merge_columns if isinstance(a.values, list) else type(a.values).merge
+        return Seen(merge(a.values, b.values), a.missing | b.missing)
 
     def finalize(self, stats: Seen) -> None:
         """Fit scikit-learn's imputer on a table of one row: the statistics."""
@@ -111,7 +106,10 @@ class SimpleImputerTwin(Twin[Seen]):
             return np.where(stats.rows > 0, stats.mean, np.nan)[None]
         if isinstance(stats, RowBlocks):
             return median(stats)[None]
-        return make_table([*map(_most_frequent, stats)], self.names)
+        found = map(_most_frequent, stats)
+        # Given the type, pandas does not make NaN of None.
+        row = pd.DataFrame({j: pd.Series(one, dtype=one.dtype) for j, one in enumerate(found)})
+        return row.to_numpy() if self.names is None else row.set_axis(list(self.names), axis=1)
 
     def warning(self) -> str:
         """Return what scikit-learn says of columns without any value at fit, which are dropped."""

@@ -87,9 +87,9 @@ class PowerTransformerTwin(RowsTwin):
         values = floats(block.values)
         powers = map(frames.xp(values).asarray, factors(self.fitted.lambdas_))
         made = powered(signed_logs(values), *powers).astype(values.dtype, copy=False)
-        return Numbers(
-            standardize(made, self.fitted._scaler) if self.estimator.standardize else made
-        )
+        if self.estimator.standardize:
+            made = standardize(made, self.fitted._scaler)
+        return Numbers(made)
 
 
 def signed_logs(values: Array) -> Any:
@@ -133,7 +133,10 @@ def most_likely_power(logs: Any, low: Any, high: Any) -> float:
     total = float(frames.to_host(logs.sum()))
 
     def unlikelihood(power: float) -> float:
-        variance = _variance(powered(logs, *factors(np.array(power)).tolist()))
+        values = powered(logs, *factors(np.array(power)).tolist())
+        values -= values.mean()
+        values *= values  # in place: a copy would take as much memory as the column
+        variance = values.mean()
         known = variance >= FLOAT.smallest_normal
         log_variance = xp.where(known, xp.log(variance), -np.inf)
         value = len(logs) / 2 * float(frames.to_host(log_variance)) - (power - 1) * total
@@ -141,13 +144,6 @@ def most_likely_power(logs: Any, low: Any, high: Any) -> float:
         return np.inf if np.isinf(value) else value
 
     return float(optimize.fminbound(unlikelihood, *_bounds(low, high), xtol=1.48e-8))
-
-
-def _variance(values: Any) -> Any:
-    """Return the variance of values, which are lost, with no copy of them."""
-    values -= values.mean()
-    values *= values
-    return values.mean()
 
 
 def _bounds(low: Any, high: Any) -> tuple[float, float]:

@@ -1,7 +1,4 @@
-"""QuantileTransformer on blocks.
-
-KBinsDiscretizer on blocks.
-"""
+"""QuantileTransformer and KBinsDiscretizer on blocks."""
 
 from __future__ import annotations
 
@@ -161,11 +158,7 @@ class KBinsDiscretizerTwin(FiniteTwin[RowBlocks]):
         """Return the bin of each value."""
         xp = frames.xp(block.values)
         # float32 values may round to the other side of an edge; scikit-learn's do.
-        values = (
-            block.values
-            if self.estimator.dtype is None
-            else block.values.astype(self.estimator.dtype)
-        )
+        values = block.values.astype(self.estimator.dtype or block.values.dtype, copy=False)
         dtype = np.dtype("float32" if values.dtype == "float32" else "float64")
         columns = xp.ascontiguousarray(values.astype("float64").T)
         found = [

@@ -25,8 +25,7 @@ from pipeline.blocks.block import Block, Numbers
 from pipeline.errors import DataError
 from pipeline.table import frames
 from pipeline.table.borrowed import borrow
-from pipeline.twins.statistics.min_max import MinMax, min_max
-from pipeline.twins.statistics.moments import Moments, moments
+from pipeline.twins.statistics.moments import MinMax, Moments, min_max, moments
 from pipeline.twins.statistics.quantiles import RowBlocks, median, quantile
 from pipeline.twins.twin import Twin, any_value
 from pipeline.typing import Array
@@ -52,27 +51,22 @@ class StandardScalerTwin(Twin[Moments]):
 
     def statistics(self, block: Numbers, *aligned: Any) -> Moments:
         """Count, mean and squares of the block; of weighted rows where there is more to learn."""
-        weights = (
-            aligned[0]
-            if aligned and (self.estimator.with_mean or self.estimator.with_std)
-            else None
-        )
-        return moments(block.values, frames.xp(block.values), weights)
+        weighted = aligned and (self.estimator.with_mean or self.estimator.with_std)
+        return moments(block.values, frames.xp(block.values), aligned[0] if weighted else None)
 
     def finalize(self, stats: Moments) -> None:
         """Set `mean_`, `var_`, `scale_` and `n_samples_seen_` as scikit-learn does."""
         estimator = self.estimator
         fitted = self.fitted = borrow(estimator)
+        learns = estimator.with_mean or estimator.with_std
         # Not a number for a column without values, and NumPy warns of it as scikit-learn does.
         mean = stats.mean + 0.0 / stats.rows
-        fitted.mean_ = mean if estimator.with_mean or estimator.with_std else None
+        fitted.mean_ = mean if learns else None
         variance = stats.variance
         fitted.var_ = variance if estimator.with_std else None
         scale = _handle_zeros_in_scale(np.sqrt(variance), constant_mask=stats.constant)
         fitted.scale_ = scale if estimator.with_std else None
-        seen = (
-            stats.rows if estimator.with_mean or estimator.with_std else stats.rows.astype("int64")
-        )
+        seen = stats.rows if learns else stats.rows.astype("int64")
         fitted.n_samples_seen_ = seen[0] if (seen == seen[0]).all() else seen
 
     def apply(self, block: Numbers) -> Numbers:

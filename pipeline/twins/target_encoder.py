@@ -153,9 +153,8 @@ class TargetEncoderTwin(EncoderTwin):
         """Return the encodings of each category, one column a target; last the target's mean."""
         n_targets = len(self.fitted.encodings_) // len(self.fitted.categories_)
         encodings = self.fitted.encodings_[j * n_targets : (j + 1) * n_targets]
-        return np.column_stack(
-            [*map(np.append, encodings, np.atleast_1d(self.fitted.target_mean_))]
-        )
+        means = np.atleast_1d(self.fitted.target_mean_)
+        return np.column_stack([*map(np.append, encodings, means)])
 
     def held_out_table_of(self, j: int) -> np.ndarray:
         """Return the encodings of each category by fold, shape (n_values, n_folds, n_targets).
@@ -230,12 +229,7 @@ def _folds(estimator: TargetEncoder, y: np.ndarray, kind: str) -> tuple[np.ndarr
 def _strata(splitter: StratifiedKFold, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the fold of each row as `StratifiedKFold` draws it, but from small arrays.
 
-    Parameters
-    ----------
-    codes : array, shape (n_rows,)
-        Classes, numbered in the order in which they first appear.
-    counts : array, shape (n_classes,)
-        The rows of each class.
+    `codes` number the classes in the order in which they first appear; `counts` are their rows.
     """
     n_folds, rng = splitter.n_splits, check_random_state(splitter.random_state)
     numbers = np.arange(n_folds, dtype=np.min_scalar_type(n_folds))

@@ -31,6 +31,10 @@ ANY: tuple[Any, ...] = ()
 """In `Twin.supported_params`: every value that scikit-learn allows."""
 
 
+TWINS: dict[type, type[Twin[Any]]] = {}
+"""scikit-learn class -> our twin; a subclass is another algorithm."""
+
+
 def any_value(*params: str) -> dict[str, tuple[Any, ...]]:
     """Return parameters of which every value is supported that scikit-learn allows.
 
@@ -45,11 +49,6 @@ class Twin(ABC, Generic[S]):
 
     Subclasses name their `sklearn_class`, the parameters they support, and the form of the
     blocks they read unless that is numbers. Every other parameter must have scikit-learn's default.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The unfitted scikit-learn transformer; it is not changed.
     """
 
     sklearn_class: ClassVar[type[BaseEstimator]]
@@ -73,6 +72,11 @@ class Twin(ABC, Generic[S]):
     takes_infinite: bool = False
     """Whether infinite numbers, which a step before may make, are as good as others."""
 
+    def __init_subclass__(cls, **params: Any) -> None:
+        super().__init_subclass__(**params)
+        if "sklearn_class" in vars(cls):
+            TWINS[cls.sklearn_class] = cls
+
     def __init__(self, estimator: BaseEstimator) -> None:
         self.estimator = estimator
         self.fitted: Any = None
@@ -83,7 +87,7 @@ class Twin(ABC, Generic[S]):
     def unsupported_reasons(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
         """Return the reasons why this estimator is not supported; none when it is."""
         reasons = []
-        for name, default in _defaults(cls).items():
+        for name, default in _defaults(estimator.__class__).items():
             value, supported = getattr(estimator, name), cls.supported_params.get(name, (default,))
             if value is default or supported is ANY:
                 continue
@@ -168,12 +172,8 @@ class Twin(ABC, Generic[S]):
     def refuse_infinite(self, block: Any) -> Any:
         """Return a block, once it is known to be finite or missing: scikit-learn takes no other.
 
-        A table is checked as it comes in, and on a GPU it would be to wait for each block.
-
-        Raises
-        ------
-        DataError
-            A step before has made infinite numbers.
+        A table is checked as it comes in, and on a GPU it would be to wait for each block. What is
+        infinite here was made by a step before.
         """
         values: Any = getattr(block, "values", None)
         numbers = isinstance(values, np.ndarray) and values.dtype.kind == "f"
@@ -210,8 +210,8 @@ class Twin(ABC, Generic[S]):
 
 
 @cache
-def _defaults(twin: type[Twin[Any]]) -> dict[str, Any]:
-    defaults: dict[str, Any] = twin.sklearn_class().get_params(deep=False)
+def _defaults(kind: type[BaseEstimator]) -> dict[str, Any]:
+    defaults: dict[str, Any] = kind().get_params(deep=False)
     return defaults
 
 

@@ -38,7 +38,7 @@ def refusal(estimator: Any) -> list[Any]:
     assert all(reason.step == "model" for reason in op.reasons)
     if backend is not None:
         with pytest.raises(Unsupported) as caught:
-            backend.place(estimator, "model")
+            backend.describe(estimator, "model")
         assert caught.value.reasons == op.reasons
     return list(op.reasons)
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from sklearn.utils import resample
 
 from pipeline.twins.statistics.categories import CategorySums, count_codes, positions
-from pipeline.twins.statistics.min_max import MinMax, min_max
-from pipeline.twins.statistics.moments import Moments, moments
+from pipeline.twins.statistics.moments import MinMax, Moments, min_max, moments
 from pipeline.twins.statistics.quantiles import RowBlocks, draw_rows, median, quantile
 from tests.strategies import cuts, exact, words
 

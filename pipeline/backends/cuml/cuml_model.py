@@ -40,12 +40,7 @@ EXACT = "learns from float64 unless dtype='float32', which may be too inaccurate
 
 
 class CumlBackend(Backend):
-    """Runs the estimators of one row of the table by cuML's class.
-
-    Parameters
-    ----------
-    rule : Rule
-    """
+    """Runs the estimators of one row of the table by cuML's class."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule, self.order, self.sparse = rule, rule.order, "sparse" in rule.tags
@@ -69,16 +64,7 @@ class CumlBackend(Backend):
 
 
 class Cuml(Model):
-    """A cuML estimator in the place of a scikit-learn one.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The scikit-learn estimator.
-    rule : Rule
-    step : str
-        Path of the step, for messages.
-    """
+    """A cuML estimator in the place of a scikit-learn one."""
 
     def __init__(self, estimator: BaseEstimator, rule: Rule, step: str) -> None:
         # Not from_sklearn: that needs a GPU, and sets output_type="numpy",

@@ -19,12 +19,7 @@ CUTOFF = 1e-10
 
 
 def scale_matrix(
-    X: Table,
-    weights: Array = None,
-    *,
-    tol: float = 1e-6,
-    centred: bool = True,
-    n_targets: int = 1,
+    X: Table, weights: Array = None, *, tol: float = 1e-6, centred: bool = True, n_targets: int = 1
 ) -> tuple[Any, float]:
     """Return rows in float64, column by column, and the factor that they were multiplied by.
 
@@ -36,7 +31,8 @@ def scale_matrix(
     matrix = X.astype("float64", order="F")
     n_rows, n_columns = matrix.shape
     if weights is None:
-        largest = n_rows * _squares(matrix, centred)
+        around = 0.0 if centred else float((matrix.mean(axis=0) ** 2).sum())
+        largest = n_rows * (float(frames.xp(matrix).var(matrix, axis=0).sum()) + around)
     else:
         largest = _weighted_squares(matrix, weights, centred)
     if not 0 < largest < math.inf:  # the sum of the eigenvalues is about the largest one
@@ -49,12 +45,6 @@ def scale_matrix(
     factor = cutoff / (share * math.sqrt(largest))
     matrix *= factor
     return matrix, factor
-
-
-def _squares(X: Table, centred: bool) -> float:
-    xp = frames.xp(X)
-    around = 0.0 if centred else float((X.mean(axis=0) ** 2).sum())
-    return float(xp.var(X, axis=0).sum()) + around
 
 
 def _weighted_squares(X: Table, weights: Array, centred: bool) -> float:

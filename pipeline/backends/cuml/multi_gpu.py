@@ -93,11 +93,6 @@ def train_on_gpus(estimator: Estimator, taken: ReadParams, X: Table, y: Target) 
     """Return cuML's model of all rows that the workers of the active cluster train together.
 
     None if there are missing values. The estimator is one without `find_unsupported_reasons`.
-
-    Raises
-    ------
-    DataError
-        `y` has another length than X.
     """
     cluster = active()
     assert cluster is not None

@@ -7,7 +7,7 @@ value, after cuML's source: what it would ignore or do differently is rejected.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,11 @@ from sklearn.feature_extraction.text import (
     TfidfTransformer,
     TfidfVectorizer,
 )
+from sklearn.pipeline import FeatureUnion, Pipeline
 
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.gpu_rules import RULES, name_of_class
-from pipeline.backends.text_input import documents
+from pipeline.backends.text_input import documents, reads_text
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.optional import load
 from pipeline.table import frames
@@ -49,12 +50,23 @@ ON_CPU = "or run the step on the CPU with device='auto'"
 BEFOREHAND = f"leave it out and preprocess the texts beforehand, {ON_CPU}"
 
 
+def is_container(estimator: Estimator) -> bool:
+    """Return whether it is a pipeline or a union that turns documents into rows.
+
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> from sklearn.pipeline import make_union
+    >>> is_container(make_union(TfidfVectorizer())), is_container(TfidfVectorizer())
+    (True, False)
+    """
+    whole = type(estimator) in (Pipeline, FeatureUnion) and hasattr(estimator, "transform")
+    return whole and not hasattr(estimator, "predict") and reads_text(estimator)
+
+
 class TextBackend(Backend):
     """Runs scikit-learn's vectorizers by cuML's."""
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
         """Return cuML's vectorizer in the place of scikit-learn's."""
-        self.describe(estimator, step)
         return Vectorizer(estimator, step, dtype)
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
@@ -139,14 +151,7 @@ def _terms(estimator: Estimator, step: str) -> list[str] | None:
 class Vectorizer(Model):
     """A cuML vectorizer in the place of a scikit-learn one.
 
-    Parameters
-    ----------
-    estimator : estimator
-        One of the classes in `CUML`.
-    step : str
-        Path of the step, for messages.
-    dtype : {"float32", "float64"}
-        Type of the matrix where the estimator asks for one that CuPy cannot hold.
+    `dtype` is that of the matrix where the estimator asks for one that CuPy cannot hold.
     """
 
     def __init__(self, estimator: BaseEstimator, step: str, dtype: str = "float32") -> None:
@@ -216,3 +221,39 @@ def with_vocabulary(estimator: Estimator, terms: Any) -> Any:
     lifted = clone(estimator).set_params(vocabulary=[str(term) for term in terms]).fit([""])
     lifted.fixed_vocabulary_ = estimator.vocabulary is not None
     return lifted.set_params(vocabulary=clone(estimator).vocabulary)
+
+
+class DocumentsModel(Model):
+    """The models of a pipeline's steps, one after the other, by the names of the steps."""
+
+    def __init__(self, estimator: Estimator, models: Mapping[str, Model]) -> None:
+        super().__init__(estimator)
+        self.models = models
+
+    def fit(self, X: Table, y: Target, **params: Any) -> None:
+        """Learn from a cuDF series of text."""
+        self.fit_transform(X, y)
+
+    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
+        """Learn, and return the rows of the training texts, on the device."""
+        for model in self.models.values():
+            X = model.fit_transform(X, y)
+        return X
+
+    def call(self, method: str, X: Table, **params: Any) -> Any:
+        """Return the result of the last step for texts."""
+        for model in self.models.values():
+            X = model.call("transform", X)
+        return X
+
+    def to_sklearn(self) -> Any:
+        """Return the pipeline of the fitted steps."""
+        fitted = {name: model.to_sklearn() for name, model in self.models.items()}
+        steps = [(name, fitted.get(name, how)) for name, how in self.estimator.steps]
+        return clone(self.estimator).set_params(steps=steps)
+
+    def resume(self, fitted: Estimator) -> None:
+        """Take a fitted pipeline over to the device."""
+        parts = dict(fitted.steps)
+        for name, model in self.models.items():
+            model.resume(parts[name])  # type: ignore[attr-defined]

@@ -125,32 +125,16 @@ def first(cases: list[Case], params: ReadParams) -> Any:
 
 @lru_cache(maxsize=1)
 def load_frozen() -> FrozenTranslations:
-    """Read and validate the frozen translations.
-
-    Raises
-    ------
-    DataError
-        The file is missing, is not JSON, or does not have the schema.
-    """
+    """Read and validate the frozen translations."""
     return records.load_record(
         PATH, FrozenTranslations, schema=SCHEMA, command="make contract-snapshot"
     )
 
 
 def translate_frozen(name: str, params: ReadParams) -> dict[str, Any]:
-    """Return cuML's parameters for those of an estimator, as cuML itself would.
+    """Return cuML's parameters for those of an estimator, by its public name, as cuML itself would.
 
-    Parameters
-    ----------
-    name : str
-        Public name of the estimator.
-    params : mapping of str to object
-        All parameters of the estimator.
-
-    Raises
-    ------
-    ValueError
-        cuML has no equivalent of some value; the reason in cuML's words.
+    As there, a value without equivalent is a ValueError, with the reason in cuML's words.
     """
     frozen = load_frozen().estimators[name]
     if why := first(frozen.refused, params):
@@ -165,31 +149,18 @@ Check = Callable[[Any], bool]
 
 @dataclass(frozen=True)
 class Translation:
-    """The translation of one class, in both directions.
-
-    Parameters
-    ----------
-    same : tuple of str
-        Parameters that mean the same to cuML.
-    only : mapping of str to callable
-        Parameter -> whether a value of it can be honoured.
-    attributes : callable
-        From the fitted cuML estimator to the fitted attributes of scikit-learn's, which may
-        still be on the device.
-    """
+    """The translation of one class, in both directions."""
 
     same: tuple[str, ...]
+    """Parameters that mean the same to cuML."""
     only: Mapping[str, Check]
+    """Parameter -> whether a value of it can be honoured."""
     attributes: Callable[[Any], dict[str, Any]]
+    """From the fitted cuML estimator to the fitted attributes of scikit-learn's, which may still be
+    on the device."""
 
     def translate(self, estimator: BaseEstimator, step: str) -> dict[str, Any]:
-        """Return cuML's parameters.
-
-        Raises
-        ------
-        Unsupported
-            Values that cuML cannot honour.
-        """
+        """Return cuML's parameters, or raise `Unsupported` for values that it cannot honour."""
         refuse_values(self.only, estimator, step)
         given = {name: getattr(estimator, name) for name in self.same}
         # cuML asks lists for their shape.

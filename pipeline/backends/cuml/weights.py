@@ -20,29 +20,11 @@ from pipeline.typing import ReadParams, Target
 def scale_weights(
     taken: ReadParams, strength: tuple[str, ...], y: Target, given: Any, mean: float = 1.0
 ) -> tuple[Any, dict[str, Any]]:
-    """Return weights of the rows with another mean, and what goes with them.
+    """Return weights of the rows with another mean, and parameters of cuML's class for this fit.
 
-    Parameters
-    ----------
-    taken : mapping
-        Parameters of cuML's class.
-    strength : tuple of str
-        Those that multiply the sum of the losses: the mean goes over to them.
-    y : numpy.ndarray
-    given : array-like or None
-        Weights of the rows.
-    mean : float
-        The mean that cuML's solver needs.
+    `taken` are its parameters, `strength` those that multiply the sum of the losses: the mean of
+    the given weights goes over to them. `mean` is the one that cuML's solver needs.
 
-    Returns
-    -------
-    array or None
-        Weights of the rows.
-    dict
-        Parameters of cuML's class, for this fit.
-
-    Examples
-    --------
     >>> scale_weights({"C": 1.0}, ("C",), None, np.array([0.125, 0.375]))
     (array([0.5, 1.5]), {'C': 0.25})
     """

@@ -37,16 +37,8 @@ SUPPORTED_PARAMS = {"sample_weight", "qid"}
 class Checkpoints:
     """The folder with the trees of one training.
 
-    Parameters
-    ----------
-    folder : Path
-    inputs : dict of str to str
-        What a training must have in common with the one that it resumes, beside the rows.
-
-    Attributes
-    ----------
-    remark : str
-        A note on the training, if there is something to say.
+    `inputs` are what it must have in common with the one that it resumes, beside the rows. `remark`
+    is a note on the training, if there is something to say.
     """
 
     folder: Path
@@ -56,20 +48,15 @@ class Checkpoints:
     def read(self, data: str) -> Any:
         """Return the booster of the latest complete trees of a training on the same data.
 
-        Raises
-        ------
-        CheckpointDiffers
-            The folder holds the trees of another training.
-        DataError
-            The folder holds something else.
+        `CheckpointDiffers` if they are of another training, `DataError` if they are something else.
         """
         path, now = self.folder / INPUTS, {**self.inputs, "data": data}
-        try:
-            then = dict(json.loads(path.read_text("utf-8"))) if path.exists() else {}
-        except (OSError, ValueError, TypeError) as error:
-            raise DataError(f"{path}: cannot be read ({error}); remove {path.parent}") from None
-        if not then and self.files():
-            raise DataError(f"{self.folder}: holds trees of another version; remove the folder")
+        then: dict[str, str] = {}
+        with suppress(OSError, ValueError, TypeError):
+            then = dict(json.loads(path.read_text("utf-8")))
+        if not then and (path.exists() or self.files()):
+            why = f"does not say in {INPUTS} of which training its trees are"
+            raise DataError(f"{self.folder}: {why}; remove the folder")
         if changed := [what for what in now if then and now[what] != then.get(what)]:
             raise CheckpointDiffers(
                 f"{self.folder}: its trees are of a training with other {' and '.join(changed)}; "
@@ -95,10 +82,7 @@ _active: ContextVar[Checkpoints | None] = ContextVar("checkpoints", default=None
 def keeping(kept: Checkpoints) -> Iterator[Checkpoints]:
     """Keep the trees that are trained inside; once all are there, the files are removed.
 
-    Raises
-    ------
-    OutputLocked
-        Another training keeps its own in the same folder.
+    `OutputLocked` if another training keeps its own in the same folder.
     """
     with locked(kept.folder):
         kept.folder.mkdir(parents=True, exist_ok=True)
@@ -118,11 +102,6 @@ def continue_training(
     """Yield further parameters of `fit`, while the estimator wants only the missing trees.
 
     On a cluster the first worker writes the files, so that all must see the folder.
-
-    Raises
-    ------
-    CheckpointDiffers
-        There are trees of another training.
     """
     kept = _active.get()
     if kept is None:

@@ -39,24 +39,9 @@ def train_on_workers(
 ) -> Booster:
     """Return the booster that the workers of the active cluster train together.
 
-    Partitions stay in order and go to the workers in equal shares, so that the same partitions
-    on as many workers give the same model.
-
-    Parameters
-    ----------
-    estimator : xgboost estimator
-        Unfitted, with its device set.
-    X : Dask frame or array
-        Text columns become categories, the same ones in every partition.
-    y, sample_weight : array of shape (n_rows,)
-        On the host.
-
-    Raises
-    ------
-    DataError
-        `y` has another length than X.
-    WorkerLost
-        A worker was lost: the others cannot go on without its rows.
+    Partitions stay in order and go to the workers in equal shares, so that the same partitions on
+    as many workers give the same model. Text columns become categories, the same ones in every
+    partition. If a worker is lost, so are its rows, and the others cannot go on: `WorkerLost`.
     """
     cluster = active()
     assert cluster is not None
@@ -121,31 +106,12 @@ async def _train(
 
 
 def place_rows(
-    cluster: Cluster,
-    X: Table,
-    arrays: Sequence[Array],
-    own: Callable[[Any], Any] = output.own_rows,
+    cluster: Cluster, X: Table, arrays: Sequence[Array], own: Callable[[Any], Any] = output.own_rows
 ) -> tuple[set[str], list[Any]]:
-    """Put the parts of a table and of arrays on workers, in order and in equal shares.
+    """Put the parts of a table and of host arrays on workers, in order and in equal shares.
 
-    Parameters
-    ----------
-    cluster : Cluster
-    X : Dask frame or array
-    arrays : sequence of array of shape (n_rows,) or None
-        On the host.
-    own : callable
-        What a worker applies to a part.
-
-    Returns
-    -------
-    set of str, list
-        Addresses of the workers that have rows; the table, and a Dask array for each array.
-
-    Raises
-    ------
-    DataError
-        An array has another length than X.
+    `own` is what a worker applies to a part. Return the addresses of the workers that have rows;
+    and the table, and a Dask array for each array.
     """
     sizes = partitioned.lengths(X)
     parts = [part for part, n in zip(partitioned.partitions_of(X), sizes, strict=True) if n]

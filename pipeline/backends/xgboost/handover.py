@@ -20,19 +20,9 @@ def prepare(X: Table, known: Callable[[Name], Array] | None = None) -> Any:
     """Return a table as XGBoost reads it.
 
     Text becomes categories, and columns of cuDF begin where their memory does. XGBoost takes
-    compressed sparse rows of the host alone, of which it keeps on the GPU what is there.
-
-    Parameters
-    ----------
-    X : table
-    known : callable, optional
-        Returns categories of a column, by its name, that are declared where all of X is missing:
-        XGBoost takes no column without any.
-
-    Raises
-    ------
-    DataError
-        A column of text holds no value, and none is known.
+    compressed sparse rows of the host alone, of which it keeps on the GPU what is there. It takes
+    no column without categories: `known` returns those of a column, by its name, where all of X is
+    missing; if there is none, that is a `DataError`.
     """
     if not frames.is_frame(X):
         return frames.to_device(X, "cpu") if frames.is_sparse(X) else X
@@ -74,16 +64,9 @@ def make_matrix(native: Estimator, X: Table, **more: Any) -> Any:
 
 @contextmanager
 def without_recoding(native: Estimator, X: Table, sets: Sequence[Table]) -> Iterator[None]:
-    """Let an estimator of XGBoost evaluate frames of cuDF by `as_codes`, not by its own recoding.
+    """Let an estimator evaluate frames of cuDF by `as_codes`, not by its own recoding.
 
-    Parameters
-    ----------
-    native : estimator
-        It fits inside the block.
-    X : frame or matrix
-        The training rows.
-    sets : sequence of frame or matrix
-        Those of `eval_set`.
+    It fits on X inside the block; `sets` are the tables of `eval_set`.
     """
     name = "_create_ltr_dmatrix" if hasattr(native, "_create_ltr_dmatrix") else "_create_dmatrix"
     if not any(map(_has_categories_on_gpu, sets)):
@@ -107,20 +90,11 @@ def without_recoding(native: Estimator, X: Table, sets: Sequence[Table]) -> Iter
 def as_codes(X: Table, known: Callable[[Name], Array]) -> tuple[Any, list[str]]:
     """Return a frame of cuDF with codes in place of categories, and XGBoost's types of its columns.
 
-    Where XGBoost 3.4 itself looks up the categories of a model, on a GPU it takes a missing one
-    for the first: its `CatAccessor` turns NaN into an integer, which is 0 there. It does so for
+    Where XGBoost 3.4 itself looks up the categories of a model, on a GPU it takes a missing one for
+    the first: its `CatAccessor` turns NaN into an integer, which is 0 there. It does so for
     `eval_set`, contributions and training that goes on; `predict` and a first training do not.
 
-    Parameters
-    ----------
-    X : frame
-    known : callable
-        Returns the categories of a column, by its name, in the order of their codes.
-
-    Raises
-    ------
-    DataError
-        A category is not among them.
+    `known` returns the categories of a column, by its name, in the order of their codes.
     """
     made, types = X.copy(deep=False), []
     for name, dtype in X.dtypes.items():
@@ -146,12 +120,9 @@ def _codes(X: Table, name: Name, known: pd.Index) -> Any:
 
 
 def refuse_missing_categories(native: Estimator, X: Table, params: ReadParams) -> None:
-    """Reject a `fit` in which XGBoost would mistake missing categories for others: see `as_codes`.
+    """Reject a `fit` whose trees predict the training rows where a category of cuDF is missing.
 
-    Raises
-    ------
-    Unsupported
-        A category of a frame of cuDF is missing, and trees predict the training rows.
+    XGBoost would mistake it for another: see `as_codes`.
     """
     dropped = getattr(native, "booster", None) == "dart"
     if not (dropped or params.get("xgb_model") is not None) or not _has_categories_on_gpu(X):

@@ -21,17 +21,8 @@ def is_ranker(estimator: Estimator) -> bool:
 def sort_queries(X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[str, Any]]:
     """Return rows, relevance and parameters of `fit` with the rows sorted by query.
 
-    Parameters
-    ----------
-    X : frame or matrix
-    y : numpy.ndarray, shape (n_rows,)
-    params : dict
-        With ``qid``, the query of each row in any order, or ``group``, the rows of each query.
-
-    Raises
-    ------
-    DataError
-        There are no queries, or not those of the rows.
+    The parameters have ``qid``, the query of each row in any order, or ``group``, the rows of each
+    query; a `DataError` otherwise.
     """
     given = {name for name in ("qid", "group") if params.get(name) is not None}
     if not given and not (frames.is_frame(X) and "qid" in X.columns):

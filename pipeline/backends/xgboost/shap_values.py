@@ -18,22 +18,9 @@ CELLS = 1 << 24
 def explain(native: Estimator, X: Table, sums: csr_matrix) -> np.ndarray:
     """Return the contributions to the margin of a fitted estimator of XGBoost.
 
-    Parameters
-    ----------
-    native : estimator
-    X : frame or matrix, shape (n_rows, n_columns)
-    sums : csr_matrix of shape (n_columns, n_groups)
-        Ones where a column of X belongs to a group; others, which are constant, to the base value.
-
-    Returns
-    -------
-    numpy.ndarray of float64, shape (n_rows, n_outputs, n_groups + 1)
-        The sums of each group, then the base value.
-
-    Raises
-    ------
-    Unsupported
-        XGBoost cannot compute them for these trees.
+    `sums` has ones where a column of X belongs to a group, shape (n_columns, n_groups); other
+    columns are constant and belong to the base value. Return the sums of each group, then
+    the base value: float64 of shape (n_rows, n_outputs, n_groups + 1).
     """
     if getattr(native, "multi_strategy", None) == "multi_output_tree":
         why = "XGBoost cannot explain trees of several targets"

@@ -41,25 +41,13 @@ _OF_CATEGORIES: Final = {
 
 
 def check_booster(data: bytes) -> None:
-    """Check that bytes are a booster whose parts fit each other.
-
-    Raises
-    ------
-    DataError
-        They are not, or are a booster of a form that this version does not know.
-    """
+    """Raise `DataError` unless bytes are a booster that is known, whose parts fit each other."""
     with _known():
         _model(_Reader(data).whole())
 
 
 def model_of(data: bytes) -> bytes:
-    """Return the checked booster in what XGBoost pickles, without the settings beside it.
-
-    Raises
-    ------
-    DataError
-        As for `check_booster`.
-    """
+    """Return the checked booster in what XGBoost pickles, without the settings beside it."""
     with _known():
         reader = _Reader(data)
         _model(_keys(reader.whole(), ("Config", "Model"))["Model"])

@@ -35,13 +35,7 @@ def find_params(estimator: XGBModel, y: np.ndarray) -> dict[str, Any]:
 
 
 def check_labels(estimator: XGBModel, y: np.ndarray) -> None:
-    """Reject labels that are not 0, 1, …, n - 1.
-
-    Raises
-    ------
-    DataError
-        The estimator is a classifier, and these are not its labels.
-    """
+    """Raise `DataError` where a classifier gets labels that are not 0, 1, …, n - 1."""
     if not hasattr(estimator, "predict_proba") or (y.ndim == 2 and y.shape[1] > 1):
         return
     labels = classes(y)
@@ -56,13 +50,8 @@ def use_memory_pool(device: str) -> None:
     """Let XGBoost use CUDA's asynchronous pool in this thread, unless it is to use RMM.
 
     Without it every page and every temporary is a `cudaMalloc`, which waits for the GPU. The
-    setting stays when the call is over: memory goes back to where it came from. The pool keeps
-    what is freed, or else it would be mapped anew after each time that the GPU is waited for.
-
-    Parameters
-    ----------
-    device : {"cpu", "cuda"}
-        Where it is about to run.
+    setting stays when the call is over: memory goes back to where it came from. The pool keeps what
+    is freed, or else it would be mapped anew after each time that the GPU is waited for.
     """
     if device != "cuda":
         return

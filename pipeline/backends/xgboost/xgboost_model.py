@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from difflib import get_close_matches
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -28,7 +27,7 @@ from pipeline.backends.xgboost import (
 from pipeline.backends.xgboost import shap_values as contributions
 from pipeline.backends.xgboost.structure import check_booster
 from pipeline.distributed.cluster import active
-from pipeline.errors import DataError, DeviceUnavailable, Reason, final
+from pipeline.errors import DataError, DeviceUnavailable, Reason, close_to, final
 from pipeline.optional import COMMAND, load
 from pipeline.table import frames, output, partitioned
 from pipeline.table.borrowed import borrow
@@ -55,15 +54,7 @@ class XGBoostModel(Model):
         self.device = device
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
-        """Fit, then read back where XGBoost ran: without a GPU it merely warns.
-
-        Raises
-        ------
-        DataError
-            The labels of a classifier are not 0, 1, …, n - 1, or a ranker has no queries.
-        DeviceUnavailable
-            XGBoost trained on another device than requested.
-        """
+        """Fit, then read back where XGBoost ran: without a GPU it merely warns."""
         training.use_memory_pool(self.device)
         if y is None:
             name = type(self.native).__name__
@@ -162,13 +153,7 @@ class XGBoostModel(Model):
         return y
 
     def resume(self, trees: bytes) -> None:
-        """Take a trained booster, written as UBJSON, for that of the estimator.
-
-        Raises
-        ------
-        DataError
-            The bytes are no booster.
-        """
+        """Take a trained booster, written as UBJSON, for that of the estimator."""
         check_booster(trees)
         try:
             self.native.load_model(bytearray(trees))
@@ -223,11 +208,13 @@ def find_bad_params(estimator: Estimator, step: str) -> list[Reason]:
     unused = re.findall(r"Parameters: \{ (.*?) \} are not used", answer)
     names = [name for group in unused for name in re.findall(r'"(\w+)"', group)]
     known = set(estimator.get_params()) - set(unnamed)
-    return [
-        Reason(step, "XGBoost has no such parameter", _suggest(name, known), name)
-        for name in names
-        if name in unnamed
-    ]
+    reasons = []
+    for name in names:
+        if name in unnamed:
+            close = close_to(name, known)
+            instead = f"did you mean {close!r}?" if close else "see XGBoost's list of parameters"
+            reasons.append(Reason(step, "XGBoost has no such parameter", instead, name))
+    return reasons
 
 
 def _is_judged(name: str, value: Array) -> bool:
@@ -271,8 +258,3 @@ def _first_line(error: Exception) -> str:
     """Return what XGBoost says, without the place in its source and the stack trace."""
     text = str(error).strip().partition("\n")[0]
     return re.sub(r"^\[[\d:]+\] \S+: ", "", text)
-
-
-def _suggest(name: str, known: Iterable[str]) -> str:
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else "see XGBoost's list of parameters"

@@ -17,24 +17,16 @@ SPREAD = 2**14
 
 
 class CategorySums(NamedTuple):
-    """Sums per category of one column, on the host.
-
-    Parameters
-    ----------
-    values : numpy.ndarray, shape (n_values,)
-        The distinct values in the order of the dictionary; some may not occur.
-    sums : numpy.ndarray, shape (n_sums, n_values + 1)
-        The first row counts rows; the last column is for missing values.
-    missing : float or None
-        What stands for a missing value.
-    objects : bool
-        The values are Python's objects: NaN alone is missing, and None one of the values.
-    """
+    """Sums per category of one column, on the host."""
 
     values: np.ndarray
+    """The distinct values in the order of the dictionary; some may not occur."""
     sums: np.ndarray
+    """Shape (n_sums, n_values + 1): the first row counts rows; the last column is for missing."""
     missing: float | None = np.nan
+    """What stands for a missing value."""
     objects: bool = False
+    """The values are Python's objects: NaN alone is missing, and None one of the values."""
 
     def present(self) -> np.ndarray:
         """Return the values that occur, with NaN or None last if any is missing."""
@@ -110,11 +102,7 @@ def count_codes(codes: Array, n_values: int, xp: ModuleType) -> Any:
 def tally(places: Any, size: int, xp: ModuleType, weights: Array = None) -> Any:
     """Return how often each position occurs, or the sum of its weights; on the device of both.
 
-    Parameters
-    ----------
-    places : array of int64, shape (n_rows,)
-        From 0 to ``size - 1``.
-    weights : array of float64, shape (n_rows,), optional
+    Positions are int64 from 0 to ``size - 1``, weights float64.
 
     >>> tally(np.array([2, 0, 2]), 3, np).tolist()
     [1, 0, 2]
@@ -141,17 +129,3 @@ def place_codes(codes: Array, n_values: int, xp: ModuleType) -> Any:
     """
     codes = codes.astype("int64")
     return xp.where(codes < 0, n_values, codes)
-
-
-def make_table(columns: Sequence[np.ndarray], names: Sequence[Any] | None) -> Any:
-    """Return columns of one length as a frame with these names, or without names as an array.
-
-    >>> make_table([np.array([3, 4])], None).tolist()
-    [[3], [4]]
-    """
-    # Given the type, pandas does not make NaN of None.
-    table = pd.DataFrame({j: pd.Series(held, dtype=held.dtype) for j, held in enumerate(columns)})
-    if names is None:
-        return table.to_numpy()
-    table.columns = list(names)
-    return table

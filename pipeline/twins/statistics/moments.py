@@ -1,9 +1,9 @@
-"""Count, mean and sum of squared deviations per column, mergeable.
+"""Moments of columns, and their bounds, mergeable.
 
-Merging follows Chan, Golub and LeVeque, "Updating Formulae and a Pairwise
-Algorithm for Computing Sample Variances" (1979). A mean is kept as an origin
-and the little that it differs from it, so that means far from zero differ
-exactly: the result does not depend on how the rows were cut, to rounding.
+Counts, means and squares are merged as by Chan, Golub and LeVeque, "Updating Formulae and a
+Pairwise Algorithm for Computing Sample Variances" (1979). A mean is kept as an origin and the
+little that it differs from it, so that means far from zero differ exactly: the result does not
+depend on how the rows were cut, to rounding.
 """
 
 from __future__ import annotations
@@ -19,26 +19,17 @@ from pipeline.typing import Array
 
 
 class Moments(NamedTuple):
-    """Statistics of the values that are not missing, on the host.
-
-    Parameters
-    ----------
-    rows : numpy.ndarray, shape (n_columns,)
-        One number of rows, or sum of their weights, for all columns, or for each; or a column
-        of them, one a group of rows, which the others then have one row for as well.
-    origin, rest : numpy.ndarray, shape (n_columns,)
-        The mean is their sum; of a single block it is the origin, as scikit-learn computes it.
-    squares : numpy.ndarray, shape (n_columns,)
-        Sum of squared deviations from the mean.
-    n_blocks : int
-        How many blocks were merged.
-    """
+    """Statistics of the values that are not missing, one entry a column, on the host."""
 
     rows: np.ndarray
+    """The number of rows, or the sum of their weights."""
     origin: np.ndarray
     rest: np.ndarray
+    """Origin and rest add up to the mean; of one block it is the origin, as scikit-learn's is."""
     squares: np.ndarray
+    """Sum of squared deviations from the mean."""
     n_blocks: int = 1
+    """How many blocks were merged."""
 
     @property
     def mean(self) -> np.ndarray:
@@ -85,11 +76,6 @@ def moments(values: Array, xp: ModuleType, weights: Array = None) -> Moments:
 
     Where rows are weighted, their number is the sum of the weights.
     """
-    return Moments(*frames.to_host(stack_moments(values, xp, weights)))
-
-
-def stack_moments(values: Array, xp: ModuleType, weights: Array = None) -> Any:
-    """Return the four of `moments` as an array on the device, without waiting for it."""
     # CuPy makes arrays in C order, and adds along their last axis much faster than across it.
     values = values.T
 
@@ -108,4 +94,40 @@ def stack_moments(values: Array, xp: ModuleType, weights: Array = None) -> Any:
     squares = total(off * off)
     squares -= xp.where(xp.isinf(squares), 0.0, shift * rest)
     squares *= squares * count > 0  # Weights may be negative.
-    return xp.stack([count, origin, rest, squares])
+    return Moments(*frames.to_host(xp.stack([count, origin, rest, squares])))
+
+
+class MinMax(NamedTuple):
+    """Bounds of the values that are not missing, one entry a column, on the host."""
+
+    n_rows: int
+    """Rows seen, missing values included."""
+    low: np.ndarray
+    high: np.ndarray
+    """Least and greatest value in the type of the column; inf and -inf where there is none."""
+
+    @property
+    def empty(self) -> np.ndarray:
+        """Which columns have no values, shape (n_columns,)."""
+        return self.low > self.high
+
+    def merge(self, other: MinMax) -> MinMax:
+        """Return the bounds of both sets of rows together."""
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return MinMax(self.n_rows + other.n_rows, low, high)
+
+
+def min_max(values: Array) -> MinMax:
+    """Return the bounds of a matrix with NaN for missing, shape (n_rows, n_columns).
+
+    >>> min_max(np.array([[1.0, np.nan], [4.0, np.nan]]))
+    MinMax(n_rows=2, low=array([ 1., inf]), high=array([  4., -inf]))
+    """
+    xp, columns = frames.xp(values), values.T  # as in `moments`
+    if columns.dtype.kind == "f":
+        missing = xp.isnan(columns)
+        low = xp.where(missing, np.inf, columns).min(axis=-1)
+        high = xp.where(missing, -np.inf, columns).max(axis=-1)
+    else:
+        low, high = columns.min(axis=-1), columns.max(axis=-1)
+    return MinMax(len(values), *frames.to_host(xp.stack([low, high])))

@@ -17,7 +17,7 @@ from sklearn.utils import resample
 from pipeline import trace
 from pipeline.system import threads
 from pipeline.table import encode, frames
-from pipeline.twins.statistics.min_max import MinMax, min_max
+from pipeline.twins.statistics.moments import MinMax, min_max
 
 SMALL = 2**16
 """Cells of which a statistic is found sooner than threads are started."""
@@ -25,18 +25,12 @@ SMALL = 2**16
 
 @dataclass(frozen=True)
 class RowBlocks:
-    """All values seen, on their device.
-
-    Parameters
-    ----------
-    blocks : list of array, each of shape (n_block_rows, n_columns)
-        In the order of the rows.
-    unrecorded : list of int
-        Bytes that came to the host between two processes, and are in no log yet.
-    """
+    """All values seen, on their device."""
 
     blocks: list[Any]
+    """In the order of the rows."""
     unrecorded: list[int] = field(default_factory=list)
+    """Bytes that came to the host between two processes, and are in no log yet."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Note for the process that reads them what crosses the host: arrays on a device do."""
