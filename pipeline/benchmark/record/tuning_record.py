@@ -154,13 +154,7 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def load_tuning(path: Path) -> TuningRecord:
-    """Read and validate a record.
-
-    Raises
-    ------
-    DataError
-        The file is missing, is not JSON, or does not have the schema.
-    """
+    """Read and validate a record; see `pipeline.records.load_record`."""
     return records.load_record(
         path, TuningRecord, schema=TUNING_SCHEMA, command=f"{COMMAND} tune TASK"
     )
