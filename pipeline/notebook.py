@@ -1,6 +1,6 @@
 """What a notebook shows of an object: sentences and tables as HTML, all text escaped.
 
-Colours, type and tables are those of the report (``benchmark/report/templates/style.css``).
+Colours and type are those of the notebook.
 """
 
 from __future__ import annotations
@@ -13,45 +13,17 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _TEMPLATE = """<style>
-.shown {
-  color-scheme: light dark;
-  --paper: light-dark(#fff, #15181b); --ink: light-dark(#1c2126, #e4e7ea);
-  --soft: light-dark(#565f69, #a3abb4); --rule: light-dark(#d9dde2, #343a41);
-  --wash: light-dark(#f5f6f8, #1d2125); --bad: light-dark(#b3261e, #ff8a80);
-  --link: light-dark(#0a62a9, #6db5f2);
-}
-[data-jp-theme-light="true"] .shown, .vscode-light .shown { color-scheme: light; }
-[data-jp-theme-light="false"] .shown, .vscode-dark .shown { color-scheme: dark; }
-.shown {
-  box-sizing: border-box; max-width: 66rem; overflow-x: auto; overflow-wrap: anywhere;
-  padding: 1rem; background: var(--paper); color: var(--ink);
-  font: .875rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue",
-    "Liberation Sans", Arial, sans-serif;
-}
-.shown p, .shown ul { margin: .75rem 0; max-width: 46rem; }
-.shown p:first-child { margin-top: 0; font-weight: 600; }
-.shown ul { padding-left: 1.1rem; }
-.shown a { color: var(--link); }
-.shown table {
-  border: 0; border-collapse: collapse; width: 100%; margin: 0; color: inherit; font: inherit;
-  font-variant-numeric: tabular-nums;
-}
-.shown caption { padding-bottom: .5rem; color: inherit; text-align: left; font-weight: 600; }
-.shown tr, .shown tbody tr:nth-child(odd), .shown tbody tr:hover { background: none; }
+.shown { overflow-x: auto; overflow-wrap: anywhere; }
+.shown table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.shown caption { text-align: left; font-weight: 600; }
 .shown th, .shown td {
-  border: 0; min-width: 4rem; padding: .35rem 1.1rem .35rem 0; text-align: left;
-  vertical-align: baseline;
+  min-width: 4rem; padding: .35rem 1.1rem .35rem 0; text-align: left; vertical-align: baseline;
 }
-.shown th { border-bottom: 1px solid var(--ink); color: var(--soft); font-weight: 500; }
-.shown tbody { border-bottom: 1px solid var(--rule); }
 .shown .number { text-align: right; white-space: nowrap; }
-.shown .caution {
-  margin: 1rem 0; padding: .5rem 1rem .5rem 2rem; border-left: 3px solid var(--bad);
-  background: var(--wash);
-}
+.shown .caution { border-left: 3px solid #b3261e; }
 </style>
 <div class="shown">
-<p>{{ title }}</p>
+<p><strong>{{ title }}</strong></p>
 {% for part in parts %}
 {% if part.columns is defined %}
 <table>

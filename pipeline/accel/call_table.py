@@ -18,7 +18,7 @@ _PAGE = """<!doctype html>
 <meta name="color-scheme" content="light dark">
 <title>{title}</title>
 </head>
-<body style="margin: 0 auto; max-width: 80rem">
+<body style="margin: auto; padding: 1rem; max-width: 80rem; font-family: system-ui, sans-serif">
 {shown}
 </body>
 </html>
