@@ -20,7 +20,6 @@ _TEMPLATE = """<style>
   min-width: 4rem; padding: .35rem 1.1rem .35rem 0; text-align: left; vertical-align: baseline;
 }
 .shown .number { text-align: right; white-space: nowrap; }
-.shown .caution { border-left: 3px solid #b3261e; }
 </style>
 <div class="shown">
 <p><strong>{{ title }}</strong></p>
@@ -39,13 +38,11 @@ _TEMPLATE = """<style>
 {% endfor %}
 </tbody>
 </table>
-{% elif part.href is defined %}
-<p>{{ part.before }} <a href="{{ part.href }}" target="_blank">{{ part.text }}</a></p>
 {% elif part.lines %}
 {% if part.caption %}<p>{{ part.caption }}</p>{% endif %}
-<ul{% if part.kind %} class="{{ part.kind }}"{% endif %}>
+<ul>
 {% for line in part.lines %}
-<li>{% if part.kind == "code" %}<code>{{ line }}</code>{% else %}{{ line }}{% endif %}</li>
+<li>{{ line }}</li>
 {% endfor %}
 </ul>
 {% endif %}
@@ -55,11 +52,10 @@ _TEMPLATE = """<style>
 
 
 class Lines(NamedTuple):
-    """A list of sentences, which may be empty; `kind` is "", "caution" or "code"."""
+    """A list of sentences, which may be empty."""
 
     lines: Sequence[str]
     caption: str = ""
-    kind: str = ""
 
 
 class HtmlTable(NamedTuple):
@@ -69,14 +65,6 @@ class HtmlTable(NamedTuple):
     rows: Iterable[Sequence[object]]
     caption: str = ""
     numbers: Sequence[str] = ()
-
-
-class Link(NamedTuple):
-    """A link, after the words of `before`."""
-
-    before: str
-    text: str
-    href: str
 
 
 class Shown:
@@ -106,7 +94,7 @@ def _align(table: HtmlTable) -> list[str]:
     return ["  ".join(map("{:{}{}}".format, row, sides, widths)).rstrip() for row in rows]
 
 
-def render_parts(title: str, *parts: Lines | HtmlTable | Link) -> str:
+def render_parts(title: str, *parts: Lines | HtmlTable) -> str:
     """Return a title and its parts as HTML, for ``_repr_html_``.
 
     >>> "<td>&lt;b&gt;</td>" in render_parts("Steps", HtmlTable(["step"], [["<b>"]]))

@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline import notebook
 from pipeline.errors import ConfigError, DataError, clean, pick
 from pipeline.files.read import read_arrow
 from pipeline.files.sniff import sniff
@@ -128,7 +127,8 @@ class NewTask:
 
     def lines(self) -> Iterator[str]:
         """Yield what was guessed, the role of each column, and what to do next."""
-        yield self._title
+        kept = f"{self.rows:,} of {self.all_rows:,} rows"
+        yield f"{self.file}: {kept}; predicts {self.label!r} ({self.target.kind})"
         yield from (f"  {fact}" for fact in (*self._of_target(), *_of_columns(self.columns)))
         yield f"  test rows: {self.split}"
         yield from (f"  note: {note}" for note in _cut(self.notes))
@@ -139,11 +139,6 @@ class NewTask:
         yield f"or:   {COMMAND} run {self.name}"
         files = f"runs/{self.name}/boosting.model {quote(self.file)} runs/{self.name}.csv"
         yield f"      {COMMAND} predict {files}"
-
-    @property
-    def _title(self) -> str:
-        kept = f"{self.rows:,} of {self.all_rows:,} rows"
-        return f"{self.file}: {kept}; predicts {self.label!r} ({self.target.kind})"
 
     def _of_target(self) -> Iterator[str]:
         target = self.target
@@ -158,9 +153,6 @@ class NewTask:
     def __repr__(self) -> str:
         """Return all lines."""
         return clean("\n".join(self.lines()))
-
-    def _repr_html_(self) -> str:
-        return notebook.render_parts(self._title, notebook.Lines([*self.lines()][1:]))
 
 
 def _of_columns(roles: Roles) -> Iterator[str]:
