@@ -47,15 +47,15 @@ def test_a_row_says_how_fast_each_variant_is_and_how_good_the_pipeline() -> None
     rows = [[cell.text for cell in row] for row in table.rows]
     assert rows[0] == ["t0", "logistic", "2.38× faster", "1.30× slower",
                        "roc_auc 0.812, dummy 0.500"]  # fmt: skip
-    assert [cell.tone for cell in table.rows[0][2:4]] == ["f2", "s1"]
+    assert [cell.tone for cell in table.rows[0][2:4]] == ["good", "bad"]
     assert rows[3][3] == "–", "it ran on the other alone"
     bare = of_tasks(replace(fixtures.normal(), cells=[], baseline={}))
     assert [cell.text for cell in speed_table(bare).rows[0]] == ["t0", "logistic", "–"]
 
 
-def test_what_fails_or_shows_no_difference_has_no_shade() -> None:
+def test_what_fails_or_shows_no_difference_makes_no_claim() -> None:
     failed = compared(fixtures.parity_failed(), "boosting", "cpu")
-    assert (failed.text, failed.tone) == ("quality fails", "bad")
+    assert (failed.text, failed.tone) == ("no claim: quality fails", "bad")
     assert compared(fixtures.failed(), "forest", "cpu").text == "failed"
     assert compared(fixtures.failed("reference"), "forest", "cpu").text == "–"
     base = fixtures.normal()
