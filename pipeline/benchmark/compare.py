@@ -80,12 +80,8 @@ class Comparison:
     def measure(self, say: Say, finished: FinishedRuns | None = None) -> results.Results:
         """Run everything and return the record.
 
-        Parameters
-        ----------
-        say : callable
-            Gets a line for each run.
-        finished : FinishedRuns, optional
-            Has the runs that need not be repeated, and takes those that are made.
+        `say` gets a line for each run. `finished` has the runs of an earlier command, and takes
+        those that are made.
         """
         measure.check(self.task, self.job, self.pipelines)
         finished = finished or FinishedRuns()
@@ -153,11 +149,7 @@ def record_of(
     """Return the record of the runs of a `Comparison` or a `PredictedBatch`.
 
     `load` is that of the machine before the first run, and `more` the other fields of `Results`.
-
-    Raises
-    ------
-    PipelineError
-        No run succeeded.
+    `PipelineError` says that no run succeeded.
     """
     reports = [c.reports[-1] for c in cells if c.reports]
     if not reports:
@@ -242,11 +234,6 @@ def cut(path: Path, share: float, seed: int) -> Path:
 
     Rows are drawn one by one and keep their order; those of a smaller share are among those of a
     larger one.
-
-    Raises
-    ------
-    OutputError
-        The folder of the data cannot be written, or the disk is full.
     """
     made = path.parent / ".sizes" / f"{digest(path)[:16]}-{share:g}-seed{seed}.parquet"
     if made.exists():

@@ -43,14 +43,9 @@ class PredictedBatch:
     command: Sequence[str] = ()
 
     def run(self, folder: Path, say: Say) -> Results:
-        """Run every pipeline; write models, predictions and ``results.json`` into a folder.
+        """Run every pipeline; write models, predictions and ``results.json`` into an empty folder.
 
-        Parameters
-        ----------
-        folder : Path
-            Exists and is empty.
-        say : callable
-            Gets a line of text for every step.
+        `say` gets a line of text for every step.
         """
         measure.check(self.task, self.job, self.pipelines)
         load = environment.load_average()
@@ -95,21 +90,7 @@ def save_model(
 ) -> FilePart:
     """Save a fitted model, with the profile of its training rows if they fit in memory.
 
-    Parameters
-    ----------
-    task : Task
-    job : Job
-    outcome : Outcome
-        Of the run that fitted it.
-    values : dict of str to float
-        The metrics of that run.
-    folder : Path
-        Of the model; it is made.
-
-    Returns
-    -------
-    FilePart
-        The list of sums of the folder.
+    `values` are the metrics of the run that fitted it. Returns the list of sums of the folder.
     """
     model = outcome.model
     fits = outcome.reading is None or outcome.reading.need <= partitioned.room("cpu")

@@ -112,23 +112,11 @@ class TunedBatch:
     command: Sequence[str] = ()
 
     def run(self, folder: Path, studies: Path, say: Say) -> TuningRecord:
-        """Search, refit and score; write the best model of each pipeline into a folder.
+        """Search, refit and score; write the best model of each pipeline into an empty folder.
 
-        Parameters
-        ----------
-        folder : Path
-            An empty folder.
-        studies : Path
-            A folder for the studies; searches that were killed continue from them.
-        say : callable
-            Takes a line of text for every step.
-
-        Raises
-        ------
-        ConfigError
-            A pipeline has no space, or the task is of a kind that is not tuned.
-        DataError
-            No trial of a search was completed.
+        The searches continue from what `studies`, a folder, holds. `say` gets a line of text for
+        every step. `ConfigError` says that a pipeline or the task cannot be tuned, `DataError` that
+        no trial of a search was completed.
         """
         if why := _NOT_TUNED.get(self.task.kind):
             raise ConfigError(
@@ -315,18 +303,8 @@ def publish_tuning(
 ) -> TuningRecord:
     """Search, then publish ``tuning.json``, the models and the studies, or nothing on an error.
 
-    The searches continue from the studies of a command that was killed, and from those in the
-    folder.
-
-    Parameters
-    ----------
-    batch : TunedBatch
-    folder : Path
-        For the results; earlier ones are replaced once all files are written.
-    say : callable
-        Takes a line of text for every step.
-    resume : bool, default=True
-        Whether to continue from earlier studies.
+    With `resume`, the searches continue from the studies of a command that was killed, and from
+    those in the folder.
     """
     with publishing(folder) as draft:
         studies = folder.resolve().with_name(f".{folder.resolve().name}.runs")

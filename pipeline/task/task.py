@@ -291,13 +291,7 @@ class Facts(NamedTuple):
 
 
 def facts(name: str) -> Facts:
-    """Return what a task and its dataset say of the data.
-
-    Raises
-    ------
-    ConfigError
-        The file cannot be loaded, or it names a dataset that does not exist.
-    """
+    """Return what a task and its dataset say of the data."""
     task = load(name)
     with blamed_on(f"the dataset of the task {name!r} cannot be loaded"):
         data = dataset(task.dataset) if task.dataset else None
@@ -313,10 +307,7 @@ def facts(name: str) -> Facts:
 def load(name: str) -> Task:
     """Import a task by name.
 
-    Raises
-    ------
-    ConfigError
-        The task or the folder of tasks does not exist, or the file is faulty.
+    `ConfigError` says that the task or the folder of tasks does not exist, or what is faulty.
     """
     if not FOLDER.is_dir() and not TASKS.is_dir():
         raise ConfigError("the folder `tasks` is missing; run from the root of the repository")

@@ -154,17 +154,11 @@ def busy(results: Results, *cells: Cell) -> bool:
 
 
 def ratio(times: _Times, reference: _Times, doubt: str = "") -> Ratio | None:
-    """Compare two samples of times by the ratio of their medians.
+    """Compare two samples of times by the ratio of their medians; None where one is not above 0.
 
     Both samples are resampled with replacement, independently and with a fixed seed; the interval
-    is the central 95 % of the resampled ratios. None where a time is not above 0.
-
-    Parameters
-    ----------
-    times, reference : ndarray of shape (n_runs,)
-        Seconds.
-    doubt : str
-        Why there is no verdict, however many runs there are.
+    is the central 95 % of the resampled ratios. `doubt` is why there is no verdict, however many
+    runs there are.
     """
     if min(times.min(), reference.min()) <= 0:
         return None
@@ -263,19 +257,10 @@ def over_tasks(records: Sequence[Results], variant: str) -> Ratio | None:
 def differences(
     metrics: Mapping[str, Score], y_true: np.ndarray, ours: np.ndarray, reference: np.ndarray
 ) -> dict[str, Interval]:
-    """Return the interval of each metric's difference, ours less the reference's.
+    """Return the interval of each metric's difference on the same rows, ours less the reference's.
 
     A metric is left out that has no value without a group, as where it held all rows of a class.
 
-    Parameters
-    ----------
-    metrics : mapping of str to callable
-        ``metric(y_true, prediction)``.
-    y_true, ours, reference : numpy.ndarray, one entry a row
-        Of the same test rows in the same order.
-
-    Examples
-    --------
     >>> y_true, guess = np.arange(100) % 2, np.arange(100) / 100
     >>> def accuracy(y_true, guess):
     ...     return float(np.mean(y_true == (guess > 0.5)))

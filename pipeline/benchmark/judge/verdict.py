@@ -231,11 +231,7 @@ def with_doubts(
 ) -> list[str]:
     """Return the cautions of a table between what the scores tell, the worst first.
 
-    Parameters
-    ----------
-    record : Results or TuningRecord
-    models : sequence of tuple
-        The name of each, and its metrics.
+    `models` are names and metrics.
     """
     scoring = record.scoring
     found = [c for model in models for c in of_scores(*model, record.baseline, scoring)]

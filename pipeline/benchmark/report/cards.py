@@ -112,8 +112,6 @@ def protocol(results: Results) -> Card:
 def machine_line(host: Machine) -> str:
     """Return the machine in one line.
 
-    Examples
-    --------
     >>> host = Machine(
     ...     cpu="CPU 1", cores=8, memory_bytes=2**34, system="", python="", packages={}, threads={},
     ...     load_before=0.0, gpus=[], no_gpu_why="",

@@ -92,20 +92,7 @@ def _mean(mean: Ratio) -> TableCell:
 
 
 def build_gallery(out: Path) -> Path:
-    """Write the page over the reports that are there; return its path.
-
-    ``gallery.csv`` lies beside it.
-
-    Parameters
-    ----------
-    out : Path
-        Folder of the reports, one folder per task.
-
-    Raises
-    ------
-    DataError
-        There is no report, or a record is none.
-    """
+    """Write the page over the reports in a folder, and ``gallery.csv``; return its path."""
     records = {path.parent.name: load(path) for path in sorted(out.glob("*/results.json"))}
     if not records:
         raise DataError(f"{out}: holds no report; create one with `{COMMAND} report TASK`")

@@ -26,12 +26,8 @@ _ARRAYS = ("y_true", "predicted", "classes")
 class FinishedRuns:
     """The finished runs of one comparison.
 
-    Parameters
-    ----------
-    path : Path, optional
-        The file, which is made when the first run is kept; without one nothing is kept.
-    fingerprint : mapping of str to str
-        What must be the same for a run to count; see `pipeline.benchmark.compare`.
+    They are in the file at `path`, which is made when the first run is kept; without one nothing
+    is kept. They count only if their fingerprint is the same.
 
     Attributes
     ----------
@@ -72,13 +68,7 @@ class FinishedRuns:
         return report
 
     def keep(self, report: RunReport, *name: str) -> None:
-        """Keep a report; one with objects other than texts is left out, and made again.
-
-        Raises
-        ------
-        OutputError
-            The disk is full or the folder cannot be written.
-        """
+        """Keep a report; one with objects other than texts is left out, and made again."""
         if self.path is None:
             return
         try:

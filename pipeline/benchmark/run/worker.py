@@ -52,19 +52,11 @@ class RunReport(Outcome):
 
 
 class WorkerProcess:
-    """A process that runs one job again and again.
+    """A process that runs one job again and again: `run` returns a report a call.
 
     It is a new Python, not a fork, and imports nothing of the script that starts it. It has a
     session of its own (on Windows, a process group), so that Ctrl-C does not reach it: the parent
     ends its workers itself. Only a session ends with what the worker started.
-
-    Parameters
-    ----------
-    job : Job
-
-    Examples
-    --------
-    ``with WorkerProcess(job) as worker: worker.run()`` returns a `RunReport` a call.
     """
 
     def __init__(self, job: Job) -> None:
@@ -96,17 +88,9 @@ class WorkerProcess:
         self._end(patience=5 if kind is None else 0)
 
     def run(self, seed: int | None = None) -> RunReport:
-        """Run the job once and return its report.
+        """Run the job once, with another seed if one is given, and return its report.
 
-        Parameters
-        ----------
-        seed : int, optional
-            In place of the job's.
-
-        Raises
-        ------
-        WorkerFailed
-            The run failed, or the process is gone.
+        `WorkerFailed` says that the run failed, or that the process is gone.
         """
         try:
             self._channel.send(seed)

@@ -83,10 +83,7 @@ class OwnTable:
     def prepare(self, home: Path) -> Path:
         """Return the data as Parquet; create them again if the file or an option has changed.
 
-        Raises
-        ------
-        DataError
-            The file is missing and there are no matching data, or it cannot be used as before.
+        `DataError` says that the file is missing and there are no matching data.
         """
         path, file = self.path(home), Path(self.file)
         kept = _kept(path)
@@ -101,13 +98,7 @@ class OwnTable:
         return path
 
     def stored(self, table: pa.Table) -> tuple[pa.Table, Target]:
-        """Return a table as it is kept, and what its target is.
-
-        Raises
-        ------
-        DataError
-            The target or the split cannot be used.
-        """
+        """Return a table as it is kept, and what its target is."""
         target = read_target(
             self.target, table[pick(self.target, table.column_names, "column")],
             self.kind, min_rows=self.min_rows,
