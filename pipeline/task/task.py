@@ -272,12 +272,6 @@ def published() -> list[str]:
     return found
 
 
-def summary(name: str) -> str:
-    """Return the first line of a task's docstring."""
-    load(name)
-    return (task_module(name).__doc__ or "").strip().partition("\n")[0]
-
-
 class Facts(NamedTuple):
     """What is to be known of a task before its data are there."""
 
@@ -288,6 +282,8 @@ class Facts(NamedTuple):
     """What it takes to have the data."""
     folder: str
     """Of the dataset below the folder of the data; empty if not known."""
+    summary: str
+    """The first line of the task's docstring."""
 
 
 def facts(name: str) -> Facts:
@@ -301,7 +297,8 @@ def facts(name: str) -> Facts:
     needs = f"{download} to download" if download else "-"
     if "rows" in signature(task.prepare).parameters:
         needs = "generated, any ROWS"
-    return Facts(task.kind, rows, needs, getattr(data, "NAME", ""))
+    summary = (task_module(name).__doc__ or "").strip().partition("\n")[0]
+    return Facts(task.kind, rows, needs, getattr(data, "NAME", ""), summary)
 
 
 def load(name: str) -> Task:
