@@ -231,8 +231,11 @@ class TunedBatch:
         space = Space.of(search.space, search.estimator)
         trials = records_of_trials(search.study_, space, first_metric_of(self.task)[1])
         number = int(search.cv_results_["trial"][search.best_index_])
-        late = self.timeout is not None and seconds >= self.timeout
-        ended = "all trials" if len(trials) >= self.trials else "timeout" if late else INTERRUPTED
+        ended = INTERRUPTED
+        if len(trials) >= self.trials:
+            ended = "all trials ran"
+        elif self.timeout is not None and seconds >= self.timeout:
+            ended = "timeout"
         default, found = trial_as_it_is(search.study_, space), search.best_params_
         best = {key.removeprefix(PREFIX): value for key, value in found.items()}
         record = SearchRecord(

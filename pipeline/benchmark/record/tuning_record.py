@@ -77,7 +77,7 @@ class SearchRecord(msgspec.Struct, frozen=True, kw_only=True):
     variant: str
     """``"cpu"`` or ``"cuda"``."""
     ended: str
-    """What ended it, in words: all trials, the time, or an interrupt."""
+    """What ended it: "all trials ran", "timeout" or "Ctrl-C"."""
     seconds: float
     """Of searching: what `TuningProtocol.timeout` bounds."""
     trials: list[TrialRecord]

@@ -28,8 +28,6 @@ from pipeline.tuning.tuned import too_short
 
 STATES = {"complete": "complete", "pruned": "stopped early", "failed": "failed"}
 """How a trial ended -> in words."""
-_ENDED = {"all trials": "all trials ran", "the time": "timeout"}
-"""What ended a search, as the record has it -> in words; "the time" is of older records."""
 
 
 def render_tuning(record: TuningRecord, folder: Path, final: Path | None = None) -> None:
@@ -157,8 +155,7 @@ def ended(search: SearchRecord) -> str:
     counts = ", ".join(f"{states[state]} {word}" for state, word in STATES.items() if states[state])
     reasons = Counter(each.reason for each in search.trials if each.state == "failed")
     whys = "; ".join(f"{why} ({n} failed)" for why, n in reasons.most_common(3))
-    how = _ENDED.get(search.ended, search.ended)
-    return "; ".join(filter(None, (counts or "no trial ended", how, whys)))
+    return "; ".join(filter(None, (counts or "no trial ended", search.ended, whys)))
 
 
 def _result(record: TuningRecord, folder: Path) -> Iterator[Piece]:
