@@ -41,34 +41,21 @@ PACKAGE = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Comparison:
-    """What to compare.
-
-    Parameters
-    ----------
-    task : Task
-    job : Job
-        The data, the seed and the split; its pipeline and variant are replaced.
-    pipelines : sequence of str
-    device : {"auto", "cpu", "cuda"}
-        ``"auto"`` adds the GPU where there is one.
-    repeats : int
-        Timed runs of each pipeline by each variant, after one warm-up.
-    seeds : int
-        Runs of the reference with other seeds, for how far its metrics move by themselves.
-    sizes : sequence of float
-        Shares of the rows to time besides.
-    command : sequence of str
-        The words of the command line that does the same.
-    """
+    """What to compare; the pipeline and the variant of the job are replaced."""
 
     task: Task
     job: Job
     pipelines: Sequence[str]
     device: str = "auto"
+    """``"auto"`` adds the GPU where there is one."""
     repeats: int = 5
+    """Timed runs of each pipeline by each variant, after one warm-up."""
     seeds: int = 2
+    """Runs of the reference with other seeds, for how far its metrics move by themselves."""
     sizes: Sequence[float] = ()
+    """Shares of the rows to time besides."""
     command: Sequence[str] = ()
+    """The words of the command line that does the same."""
 
     @property
     def runs(self) -> int:

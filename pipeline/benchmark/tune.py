@@ -75,34 +75,16 @@ _Found = tuple[SearchRecord, Mapping[str, Any], float]
 class TunedBatch:
     """Searches for the parameters of a task's pipelines.
 
-    Parameters
-    ----------
-    task : Task
-    job : Job
-        Data, seed, split and changed parameters; its pipeline and variant are replaced.
-    pipelines : sequence of str
-    device : {"auto", "cpu", "cuda"}
-        ``"auto"`` takes the CPU and, where there is one, the GPU.
-    trials : int
-        Of each search, including those of a study that is resumed.
-    timeout : float, optional
-        Seconds of each search, including those of a study that is resumed. The first trial always
-        runs to its end.
-    folds : int
-        Of the training rows.
-    prune : bool
-        Whether to stop candidates that are unlikely to become the best.
-    cluster : str, optional
-        The cluster that runs the trials, as in `pipeline.cluster`.
-    workers : int, optional
-    command : sequence of str
-        The words of the same command line.
+    The pipeline and the variant of the job are replaced. `trials` and `timeout`, in seconds, are
+    of each search, and count what a study that is resumed has taken. The cluster, if there is one,
+    runs the trials.
     """
 
     task: Task
     job: Job
     pipelines: Sequence[str]
     device: str = "auto"
+    """``"auto"`` takes the CPU and, where there is one, the GPU."""
     trials: int = 50
     timeout: float | None = None
     folds: int = 5
