@@ -102,10 +102,8 @@ def with_others(results: Results, share: float) -> Results:
     [
         (fixtures.few(), "fewer than 5 runs"),
         (with_others(fixtures.normal(), 0.3), "the machine was busy"),
-        (replace(fixtures.normal(), machine=replace(fixtures.normal().machine, load_before=8.1)),
-         "the machine was busy"),
     ],
-)  # fmt: skip
+)
 def test_of_few_runs_or_on_a_busy_machine_there_is_no_verdict(results: Results, doubt: str) -> None:
     for line in verdict(results).headlines:
         assert line.speed.ratio.outcome == "no verdict"

@@ -127,30 +127,18 @@ def speed(results: Results, pipeline: str, variant: str) -> Speed | None:
         return None
     times = _totals(cell)
     base = None if variant == REFERENCE else measured(results, pipeline, REFERENCE)
-    doubt = "the machine was busy" if base and busy(results, cell, base) else ""
+    busy = base and others_share(results, (cell, base)) > BUSY
+    doubt = "the machine was busy" if busy else ""
     against = ratio(times, _totals(base), doubt) if base else None
     median = float(np.median(times))
     return Speed(len(times), median, float(times.min()), float(times.max()), against)
 
 
-def others_share(results: Results, cells: Iterable[Cell]) -> float | None:
-    """Return the share of the processors' time that other processes took during timed runs.
-
-    None where no run has it recorded.
-    """
-    runs = [run for cell in cells for run in cell.runs if run.other_cpu_seconds is not None]
+def others_share(results: Results, cells: Iterable[Cell]) -> float:
+    """Return the share of the processors' time that other processes took during timed runs."""
+    runs = [run for cell in cells for run in cell.runs]
     total = results.machine.cores * sum(run.total for run in runs)
-    return sum(run.other_cpu_seconds or 0.0 for run in runs) / total if total else None
-
-
-def busy(results: Results, *cells: Cell) -> bool:
-    """Return whether other processes disturbed the timed runs of these cells.
-
-    They did where they took more than `BUSY` of the processors' time. In a record without that
-    measurement the load average before the first run must not exceed the number of processors.
-    """
-    share, machine = others_share(results, cells), results.machine
-    return machine.load_before > machine.cores if share is None else share > BUSY
+    return sum(run.other_cpu_seconds for run in runs) / total if total else 0.0
 
 
 def ratio(times: _Times, reference: _Times, doubt: str = "") -> Ratio | None:

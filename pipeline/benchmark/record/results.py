@@ -98,9 +98,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     total: float
     stages: dict[str, float]
     """Stage -> seconds: read, preprocess, copy, fit, predict."""
-    cpu_seconds: float | None = None
+    cpu_seconds: float
     """Processor time of all threads; divided by `total`, the number of busy processors."""
-    other_cpu_seconds: float | None = None
+    other_cpu_seconds: float
     """Processor time of other processes meanwhile."""
 
 
