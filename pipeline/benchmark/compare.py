@@ -181,7 +181,9 @@ def _describe_task(what: Task, job: Job, found: Outcome) -> results.TaskInfo:
     """Return the record of a task, with what a run has found in its data."""
     kind, (name, split) = what.kind, what.split(job.split)
     target: Any = metrics.part(found.y_true, "target")
-    positive = truth.positive_of(what, found.classes)
+    positive = None
+    if kind == "binary":
+        positive = found.classes.tolist()[truth.place_of_positive(what, found.classes)]
     return results.TaskInfo(
         name=what.name,
         title=what.title,

@@ -126,13 +126,6 @@ def place_of_positive(task: Task, classes: np.ndarray) -> int:
     return names.index(positive)
 
 
-def positive_of(task: Task, classes: Any) -> Any:
-    """Return the class that a binary task is about; None of another task."""
-    if task.kind == "binary":
-        return classes.tolist()[place_of_positive(task, classes)]
-    return None
-
-
 def encode_truth(task: Task, classes: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes as an array without objects, and what is scored in each row.
 
