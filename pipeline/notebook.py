@@ -12,44 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from jinja2 import Template
 
-_TEMPLATE = """<style>
-.shown { overflow-x: auto; overflow-wrap: anywhere; }
-.shown table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.shown caption { text-align: left; font-weight: 600; }
-.shown th, .shown td {
-  min-width: 4rem; padding: .35rem 1.1rem .35rem 0; text-align: left; vertical-align: baseline;
-}
-.shown .number { text-align: right; white-space: nowrap; }
-</style>
-<div class="shown">
-<p><strong>{{ title }}</strong></p>
-{% for part in parts %}
-{% if part.columns is defined %}
-<table>
-{% if part.caption %}<caption>{{ part.caption }}</caption>{% endif %}
-<thead><tr>{% for column in part.columns %}
-<th scope="col"{% if column in part.numbers %} class="number"{% endif %}>{{ column }}</th>
-{% endfor %}</tr></thead>
-<tbody>
-{% for row in part.rows %}
-<tr>{% for cell in row %}
-<td{% if part.columns[loop.index0] in part.numbers %} class="number"{% endif %}>{{ cell }}</td>
-{% endfor %}</tr>
-{% endfor %}
-</tbody>
-</table>
-{% elif part.lines %}
-{% if part.caption %}<p>{{ part.caption }}</p>{% endif %}
-<ul>
-{% for line in part.lines %}
-<li>{{ line }}</li>
-{% endfor %}
-</ul>
-{% endif %}
-{% endfor %}
-</div>
-"""
-
 
 class Lines(NamedTuple):
     """A list of sentences, which may be empty."""
@@ -105,9 +67,10 @@ def render_parts(title: str, *parts: Lines | HtmlTable) -> str:
 
 @cache
 def _template() -> Template:
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(_TEMPLATE)
+        loader=PackageLoader("pipeline", package_path=""), autoescape=True,
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    return environment.get_template("notebook.html.j2")
