@@ -139,15 +139,13 @@ def others_share(results: Results, cells: Iterable[Cell]) -> float:
     return sum(run.other_cpu_seconds for run in runs) / total if total else 0.0
 
 
-def ratio(times: _Times, reference: _Times, doubt: str = "") -> Ratio | None:
-    """Compare two samples of times by the ratio of their medians; None where one is not above 0.
+def ratio(times: _Times, reference: _Times, doubt: str = "") -> Ratio:
+    """Compare two samples of times by the ratio of their medians.
 
     Both samples are resampled with replacement, independently and with a fixed seed; the interval
     is the central 95 % of the resampled ratios. `doubt` is why there is no verdict, however many
     runs there are.
     """
-    if min(times.min(), reference.min()) <= 0:
-        return None
     n = min(len(times), len(reference))
     value = float(np.median(times) / np.median(reference))
     doubt = f"fewer than {FEW} runs" if n < FEW else doubt

@@ -26,7 +26,7 @@ from pipeline.benchmark.judge.statistics import (
 )
 from pipeline.benchmark.record.results import Cell, Results, Variant
 from pipeline.benchmark.record.tuning_record import TuningRecord
-from pipeline.task.cautions.caution import in_rank, line
+from pipeline.task.cautions.caution import in_rank
 from pipeline.task.cautions.scores import of_scores
 from pipeline.task.numerals import on_gpu, share
 
@@ -237,9 +237,9 @@ def with_doubts(
 def in_terminal(cautions: Sequence[str], where: object) -> Iterator[str]:
     """Yield the lines of the first cautions, and where the others are.
 
-    >>> [*in_terminal(["'x' is a copy of the target."], "record.json")]
-    ["caution: 'x' is a copy of the target."]
+    >>> [*in_terminal([*"abcdefghi"], "record.json")][-2:]
+    ['h', '1 more cautions: record.json']
     """
-    yield from map(line, cautions[:SHOWN])
+    yield from cautions[:SHOWN]
     if len(cautions) > SHOWN:
         yield f"{len(cautions) - SHOWN} more cautions: {where}"

@@ -26,7 +26,6 @@ from pipeline.files.sniff import sniff
 from pipeline.files.table_format import Decimal, TableFormat, Text
 from pipeline.optional import COMMAND
 from pipeline.system import atomic
-from pipeline.task.cautions.caution import line
 from pipeline.task.cautions.examine import of_table
 from pipeline.task.included import FOLDER, TASKS
 from pipeline.task.own.own_program import write_program
@@ -132,7 +131,7 @@ class NewTask:
         yield from (f"  {fact}" for fact in (*self._of_target(), *_of_columns(self.columns)))
         yield f"  test rows: {self.split}"
         yield from (f"  note: {note}" for note in _cut(self.notes))
-        yield from (f"  {line(caution)}" for caution in self.cautions)
+        yield from (f"  {caution}" for caution in self.cautions)
         yield f"data: {self.data}"
         yield f"task: {self.task} (edit it as you like)"
         yield f"next: {COMMAND} report {self.name}"
