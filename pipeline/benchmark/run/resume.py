@@ -27,16 +27,8 @@ class FinishedRuns:
     """The finished runs of one comparison.
 
     They are in the file at `path`, which is made when the first run is kept; without one nothing
-    is kept. They count only if their fingerprint is the same.
-
-    Attributes
-    ----------
-    refused : list of str
-        What is not the same, so that the runs that were there are removed.
-    count : int
-        Runs that are kept.
-    resumed : int
-        Runs of an earlier command that have been used so far.
+    is kept. They count only if their fingerprint is the same: `refused` says what is not. `count`
+    are those that are kept, and `resumed` those of an earlier command that have been used so far.
     """
 
     def __init__(

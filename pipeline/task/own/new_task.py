@@ -93,32 +93,19 @@ class Choices:
 
 @dataclass(frozen=True, repr=False)
 class NewTask:
-    """The result of `new_task`.
-
-    Attributes
-    ----------
-    name, file, label : str
-        Name of the task, its file, and the column to predict.
-    rows, all_rows : int
-        Rows that are used, and rows in the file.
-    columns : Roles
-    target : Target
-    split : str
-        Description of the test rows.
-    notes, cautions : tuple of str
-        What was guessed, and what you should check.
-    data, task : Path
-        The files that were written.
-    """
+    """The result of `new_task`: what was guessed, and what you should check."""
 
     name: str
     file: str
     label: str
+    """The column to predict."""
     rows: int
+    """That are used."""
     all_rows: int
     columns: Roles
     target: Target
     split: str
+    """Description of the test rows."""
     notes: tuple[str, ...]
     cautions: tuple[str, ...]
     data: Path
