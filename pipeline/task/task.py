@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from inspect import signature
@@ -263,15 +262,6 @@ def task_names() -> list[str]:
     return sorted({path.stem for path in files if not path.stem.startswith("_")})
 
 
-def published() -> list[str]:
-    """Return the names of the project's tasks: those of a dataset, and no one's own."""
-    found = []
-    for name in task_names():
-        with suppress(ConfigError):  # A file that cannot be loaded is someone's work.
-            found += [name] if facts(name).folder else []
-    return found
-
-
 class Facts(NamedTuple):
     """What is to be known of a task before its data are there."""
 
@@ -280,8 +270,6 @@ class Facts(NamedTuple):
     """Of its dataset, about; 0 if not known. Of generated data, those of the default."""
     needs: str
     """What it takes to have the data."""
-    folder: str
-    """Of the dataset below the folder of the data; empty if not known."""
     summary: str
     """The first line of the task's docstring."""
 
@@ -298,7 +286,7 @@ def facts(name: str) -> Facts:
     if "rows" in signature(task.prepare).parameters:
         needs = "generated, any ROWS"
     summary = (task_module(name).__doc__ or "").strip().partition("\n")[0]
-    return Facts(task.kind, rows, needs, getattr(data, "NAME", ""), summary)
+    return Facts(task.kind, rows, needs, summary)
 
 
 def load(name: str) -> Task:
