@@ -64,14 +64,13 @@ class Comparison:
         tables = 1 + len([size for size in self.sizes if size < 1])
         return len(self.pipelines) * (able * (1 + self.repeats) * tables + self.seeds)
 
-    def measure(self, say: Say, finished: FinishedRuns | None = None) -> results.Results:
+    def measure(self, say: Say, finished: FinishedRuns) -> results.Results:
         """Run everything and return the record.
 
         `say` gets a line for each run. `finished` has the runs of an earlier command, and takes
         those that are made.
         """
         measure.check(self.task, self.job, self.pipelines)
-        finished = finished or FinishedRuns()
         load = environment.load_average()
         known, entries = before_runs(self.task, self.job), variants(self.device)
         names = [variant.name for variant in entries if variant.status == "ok"]

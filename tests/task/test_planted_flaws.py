@@ -27,6 +27,7 @@ from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.judge.verdict import every_caution, verdict
 from pipeline.benchmark.report.tuning_page import tuning_lines
 from pipeline.benchmark.run import rounds, variants, worker
+from pipeline.benchmark.run.resume import FinishedRuns
 from pipeline.benchmark.single import PredictedBatch
 from pipeline.benchmark.tune import publish_tuning
 from pipeline.task import task
@@ -300,7 +301,9 @@ def test_a_solver_that_gives_up_is_found(
     monkeypatch.setattr(variants, "available", lambda package: False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        record = Comparison(what, job, ["only"], "cpu", repeats=1).measure(str)
+        record = Comparison(what, job, ["only"], "cpu", repeats=1).measure(
+            str, FinishedRuns(tmp_path / "runs", {})
+        )
     found = verdict(record).cautions
     assert len(found) == (most == 3)
     for each in found:
