@@ -52,10 +52,7 @@ def tuning_page(record: TuningRecord, folder: Path = Path()) -> Page:
         "tuning.json": "the record, from which every number here is derived",
         "report.md": "this page as Markdown",
     }
-    panels = {
-        anchor: panel._replace(pieces=partial(panel.pieces, folder=folder))
-        for anchor, panel in PANELS.items()
-    }
+    panels = {"summary": Panel("Result", partial(_result, folder=folder)), **PANELS}
     return Page(record.task.title, lead, shown(panels, record), files, "Tuning")
 
 
@@ -224,7 +221,7 @@ def searches_table(record: TuningRecord) -> ReportTable:
     )
 
 
-def _parameters(record: TuningRecord, folder: Path) -> Iterator[Piece]:
+def _parameters(record: TuningRecord) -> Iterator[Piece]:
     tables = [parameter_table(record, each) for each in record.searches if each.best is not None]
     yield from numbered("table", tables, "parameters")
 
@@ -262,7 +259,7 @@ def _written(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _how(record: TuningRecord, folder: Path) -> Iterator[Piece]:
+def _how(record: TuningRecord) -> Iterator[Piece]:
     yield Piece("code", record.source.command)
     yield Piece("card", protocol_card(record))
     yield Piece("heading", "The machine")
@@ -288,15 +285,7 @@ def protocol_card(record: TuningRecord) -> Card:
     return [(name, value) for name, value in facts if value]
 
 
-def _code(record: TuningRecord, folder: Path) -> Iterator[Piece]:
-    for each in record.searches:
-        if each.tuned is not None:
-            yield Piece("heading", f"{each.pipeline}, {each.variant}")
-            yield Piece("code", each.tuned.code)
-            yield Piece("code", "\n".join(commands(record, each, folder)))
-
-
-def commands(record: TuningRecord, search: SearchRecord, folder: Path = Path()) -> Iterator[str]:
+def commands(record: TuningRecord, search: SearchRecord, folder: Path) -> Iterator[str]:
     """Yield the commands that run the tuned pipeline and predict with its saved model."""
     if best := search.trial(search.best):
         default = {each.name: each.default for each in record.spaces.get(search.pipeline, [])}
@@ -314,9 +303,7 @@ def commands(record: TuningRecord, search: SearchRecord, folder: Path = Path()) 
 
 
 PANELS = {
-    "summary": Panel("Result", _result),
     "parameters": Panel("Best parameters", _parameters, "defaults, best values, ranges"),
     "how": Panel("How to reproduce", _how, "command, protocol, machine"),
-    "code": Panel("Code of the tuned pipelines", _code, "and how to run them"),
 }
-"""By anchor, in the order of the page."""
+"""By anchor, in the order of the page, after the result."""
