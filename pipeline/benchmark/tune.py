@@ -26,7 +26,6 @@ from pipeline.benchmark.record.trials import (
     edges_of,
     records_of_space,
     records_of_trials,
-    trial_as_it_is,
 )
 from pipeline.benchmark.record.tuning_record import (
     TUNING_FILE,
@@ -218,8 +217,9 @@ class TunedBatch:
             ended = "all trials ran"
         elif self.timeout is not None and seconds >= self.timeout:
             ended = "timeout"
-        default, found = trial_as_it_is(search.study_, space), search.best_params_
-        best = {key.removeprefix(PREFIX): value for key, value in found.items()}
+        # A search begins with the pipeline as it is, if its space has that.
+        default = None if space.place(model.get_params()) is None else 0
+        best = {key.removeprefix(PREFIX): value for key, value in search.best_params_.items()}
         record = SearchRecord(
             pipeline=name,
             variant=variant,

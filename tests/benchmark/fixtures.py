@@ -23,6 +23,7 @@ from pipeline.benchmark.record.results import (
 from pipeline.benchmark.report.html import page_html
 from pipeline.benchmark.report.markdown import page_markdown
 from pipeline.benchmark.report.panels import comparison_page
+from pipeline.task.scoring import ScoringInfo
 
 SPECS = {"logistic": 4.0, "forest": 21.0, "boosting": 9.0}
 FACTORS = {"reference": 1.0, "cpu": 0.42, "cuda": 0.08}
@@ -197,6 +198,7 @@ def normal(n: int = 7) -> Results:
         cells=[cell(s, v, totals(s, v, n)) for s in SPECS for v in names],
         cautions=["'distance' is mostly missing."],
         baseline={"roc_auc": 0.5, "log_loss": 0.548, "brier": 0.181},
+        scoring=ScoringInfo(signs={"roc_auc": 1, "log_loss": -1, "brier": -1}),
     )
 
 

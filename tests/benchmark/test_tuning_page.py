@@ -55,7 +55,8 @@ def test_the_headline_is_what_the_test_rows_say() -> None:
     ],
 )
 def test_a_difference_is_judged_by_its_interval(name: str, interval: Interval, said: str) -> None:
-    assert page.improved(name, interval, ScoringInfo()).text == said
+    signs = {"roc_auc": 1, "log_loss": -1}
+    assert page.improved(name, interval, ScoringInfo(signs=signs)).text == said
 
 
 def test_how_trials_ended_is_said() -> None:

@@ -164,7 +164,8 @@ def test_doubtful_scores_are_said(
     metrics: dict[str, float], baseline: dict[str, float], said: str
 ) -> None:
     best = {"r2": 1, "roc_auc": 1, "accuracy": 1, "macro_f1": 1, "mean_absolute_error": 0}
-    signs = {"macro_f1": 1, "mine": 1, "ndcg_at_10": 1}
+    signs = dict.fromkeys((*best, "mine", "ndcg_at_10"), 1)
+    signs |= {"mean_absolute_error": -1, "log_loss": -1}
     scoring = ScoringInfo(signs=signs, best={**best, "log_loss": 0})
     record = replace(fixtures.normal(), cautions=[], baseline=baseline, scoring=scoring)
     found = with_doubts(record, [("p", metrics)])
@@ -173,11 +174,14 @@ def test_doubtful_scores_are_said(
 
 
 def test_what_makes_scores_worthless_is_said_first_and_a_terminal_says_where_the_rest_is() -> None:
-    record = replace(fixtures.normal(), cautions=list("abcdefgh"), baseline={"accuracy": 0.5})
+    scoring = ScoringInfo(signs={"accuracy": 1})
+    record = replace(
+        fixtures.normal(), cautions=list("abcdefgh"), baseline={"accuracy": 0.5}, scoring=scoring
+    )
     models = [("p", {"accuracy": 0.4})]
     every = with_doubts(record, models)
     assert [each.removeprefix("critical: ")[:4] for each in every] == ["p is", *"abcdefgh"]
-    muted = replace(record, scoring=ScoringInfo(mute=["worse-than-dummy"]))
+    muted = replace(record, scoring=ScoringInfo(signs={"accuracy": 1}, mute=["worse-than-dummy"]))
     assert with_doubts(muted, models) == [*"abcdefgh"]
     *first, last = in_terminal(every, "record.json")
     assert first == every[:8]

@@ -126,7 +126,7 @@ def record(
         ),
         "variants": variants, "pipelines": pipelines,
         "spaces": dict.fromkeys(names, space), "searches": list(searches), "cautions": [],
-        "baseline": {"roc_auc": 0.5},
+        "baseline": {"roc_auc": 0.5}, "scoring": base.scoring,
     }  # fmt: skip
     return TuningRecord(**(own | more))
 

@@ -117,7 +117,7 @@ def ranked(results: Results) -> list[str]:
     names = [pipeline.name for pipeline in results.pipelines]
     firsts = {name: found for name in names if (found := first_metric(results, name))}
     shared = {metric for metric, _ in firsts.values()}
-    sign = results.scoring.sign(next(iter(shared))) if len(shared) == 1 else None
+    sign = results.scoring.signs.get(next(iter(shared))) if len(shared) == 1 else None
     if sign is None:
         return names
     return sorted(names, key=lambda n: -sign * firsts[n][1] if n in firsts else math.inf)
@@ -127,7 +127,7 @@ def _best(results: Results) -> str:
     """Return the first of `ranked` if it ran and there is an order."""
     first = ranked(results)[0] if results.pipelines else ""
     found = first_metric(results, first)
-    return first if found and results.scoring.sign(found[0]) else ""
+    return first if found and results.scoring.signs.get(found[0]) else ""
 
 
 def _rivals(results: Results) -> list[Variant]:

@@ -44,13 +44,6 @@ def records_of_trials(study: Study, space: Space, sign: int) -> list[TrialRecord
     ]
 
 
-def trial_as_it_is(study: Study, space: Space) -> int | None:
-    """Return the number of the trial with the estimator's own parameters, if there is one."""
-    own = space.place(space.estimator.get_params())
-    ended = (each for each in study.get_trials(deepcopy=False) if each.state.is_finished())
-    return next((each.number for each in ended if each.params == own), None)
-
-
 def records_of_space(space: Space) -> list[ParameterRecord]:
     """Return the range or the choices of each parameter, by its name in the pipeline."""
     own = space.estimator.get_params()

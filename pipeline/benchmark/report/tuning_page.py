@@ -139,7 +139,7 @@ def improved(name: str, interval: Interval | None, scoring: ScoringInfo) -> Tabl
         return TableCell("no interval", "quiet")
     if interval.low <= 0 <= interval.high:
         return TableCell("no difference shown")
-    sign = scoring.sign(name)
+    sign = scoring.signs.get(name)
     if sign is None:
         return TableCell("differs")
     worse = (interval.low > 0) == (sign < 0)
