@@ -60,12 +60,6 @@ from pipeline.tuning.space import Space
 from pipeline.tuning.study import seconds_of, trials_in
 
 INTERRUPTED = "Ctrl-C"
-_NOT_TUNED = {
-    "ranking": "folds would split the rows of a query",
-    "clusters": "there is no target to score predictions against",
-}
-
-
 _Found = tuple[SearchRecord, Mapping[str, Any], float]
 """A search, the best parameters by the pipeline's names, and their score: more is better."""
 
@@ -99,10 +93,10 @@ class TunedBatch:
         every step. `ConfigError` says that a pipeline or the task cannot be tuned, `DataError` that
         no trial of a search was completed.
         """
-        if why := _NOT_TUNED.get(self.task.kind):
+        if self.task.kind in ("ranking", "clusters"):
             raise ConfigError(
-                f"{self.task.name}: a task of kind {self.task.kind!r} cannot be tuned, as {why}; "
-                "set its parameters in the pipeline"
+                f"{self.task.name}: a task of kind {self.task.kind!r} cannot be tuned; set its "
+                "parameters in the pipeline"
             )
         spaces = {name: self._space(name) for name in self.pipelines}
         measure.check(self.task, self.job, self.pipelines)

@@ -85,8 +85,7 @@ class Choices:
     force: bool = False
 
     def __post_init__(self) -> None:
-        if self.split not in SPLITS:
-            raise ConfigError(f"--split {self.split}: choose from {', '.join(SPLITS)}")
+        pick(self.split, SPLITS, "--split")
         if self.by and self.split not in ("time", "groups"):
             raise ConfigError("--by needs --split time or --split groups")
 
