@@ -60,10 +60,7 @@ def in_python(model: str | Path) -> str:
 
 def _training(results: Results, pipeline: str) -> list[str]:
     """Return the words that train a pipeline with the options that a comparison had."""
-    try:
-        words = shlex.split(re.sub(r"(?<= --)([a-z-]+)=", r"\1 ", results.source.command))
-    except ValueError:
-        words = []
+    words = shlex.split(re.sub(r"(?<= --)([a-z-]+)=", r"\1 ", results.source.command))
     kept = [word for pair in pairwise(words) if pair[0] in _KEPT for word in pair]
     return ["run", results.task.name, *kept, "--pipelines", pipeline]
 
