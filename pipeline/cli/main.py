@@ -305,18 +305,18 @@ def _terminable() -> Iterator[None]:
     if sys.platform != "win32":
         codes[signal.SIGHUP] = HUNG_UP
     before = {each: signal.getsignal(each) for each in codes}
+    heard = {each: old for each, old in before.items() if old != signal.SIG_IGN}
 
     def stop(number: int, frame: Table) -> None:
         raise SystemExit(codes[signal.Signals(number)])
 
-    heard = [each for each, handler in before.items() if handler != signal.SIG_IGN]
     for each in heard:
         signal.signal(each, stop)
     try:
         yield
     finally:
-        for each in heard:
-            signal.signal(each, before[each])
+        for each, old in heard.items():
+            signal.signal(each, old)
 
 
 @contextmanager
@@ -336,10 +336,8 @@ def _speaking() -> Iterator[None]:
     try:
         try:
             yield
-        except SystemExit:
+        finally:
             sys.stdout.flush()  # what is lost must not end with the code of the command
-            raise
-        sys.stdout.flush()
     except OSError as error:
         if error.errno not in _UNHEARD or error.filename is not None:
             raise
