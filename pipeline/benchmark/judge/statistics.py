@@ -52,8 +52,6 @@ class Ratio(NamedTuple):
     value: float
     interval: tuple[float, float] | None
     """The 95 % interval; None where the runs are too few."""
-    n: int
-    """Runs on the side that has fewer."""
     doubt: str = ""
     """Why there is no verdict; empty where there is one."""
 
@@ -150,7 +148,7 @@ def ratio(times: _Times, reference: _Times, doubt: str = "") -> Ratio:
     value = float(np.median(times) / np.median(reference))
     doubt = f"fewer than {FEW} runs" if n < FEW else doubt
     if n < TOO_FEW:
-        return Ratio(value, None, n, doubt)
+        return Ratio(value, None, doubt)
 
     def ratio_of_medians(times: _Times, reference: _Times, axis: int) -> Any:
         return np.median(times, axis=axis) / np.median(reference, axis=axis)
@@ -163,7 +161,7 @@ def ratio(times: _Times, reference: _Times, doubt: str = "") -> Ratio:
         method="percentile",
         rng=np.random.default_rng(0),
     ).confidence_interval
-    return Ratio(value, (float(low), float(high)), n, doubt)
+    return Ratio(value, (float(low), float(high)), doubt)
 
 
 def _totals(cell: Cell) -> _Times:

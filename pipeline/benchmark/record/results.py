@@ -107,10 +107,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Predictions compared with the reference's, over all test rows; None where undefined."""
 
-    max_difference: float | None
-    mean_difference: float | None
+    max_difference: float | None = None
+    mean_difference: float | None = None
     """Mean absolute difference of probabilities, numbers or scores."""
-    same_decision: float | None
+    same_decision: float | None = None
     """Share of rows on the same side of 0.5, or of the same class."""
     adjusted_rand: float | None = None
     """Adjusted Rand index of two clusterings."""

@@ -59,12 +59,12 @@ def tuning_page(record: TuningRecord, folder: Path = Path()) -> Page:
 def best_search(record: TuningRecord) -> SearchRecord | None:
     """Return the search with the best score over the folds, the first of equal ones."""
     sign = -1 if record.protocol.smaller_is_better else 1
-    scored = [
-        (sign * best.score, -place)
+    scores = {
+        place: sign * best.score
         for place, each in enumerate(record.searches)
         if (best := each.trial(each.best)) and best.score is not None
-    ]
-    return record.searches[-max(scored)[1]] if scored else None
+    }
+    return record.searches[max(scores, key=scores.__getitem__)] if scores else None
 
 
 def is_default(search: SearchRecord) -> bool:

@@ -44,45 +44,32 @@ _SHOWN = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """Options of a new task; empty ones are guessed.
-
-    Parameters
-    ----------
-    name : str
-        Name of the task; by default that of the file.
-    kind : {"", "binary", "multiclass", "regression"}
-    ignore : sequence of str
-        Columns not to learn from.
-    split : {"random", "time", "groups"}
-        Test rows: a random quarter, the latest quarter, or a quarter of the groups.
-    by : str
-        Column with the time or the group.
-    encoding, delimiter : str
-        Encoding and delimiter of a text file.
-    decimal : {".", ","}, optional
-        The decimal mark, if the table leaves it open, as with 1,234.
-    missing : sequence of str
-        Words that mean a missing value, in addition to those of `pandas.read_csv`.
-    keep : sequence of str
-        Words of a CSV file that are values although `pandas.read_csv` reads them as missing.
-    day_first : bool, optional
-        Whether dates such as 02/01/2018 begin with the day.
-    force : bool
-        Overwrite a task of this name that `new-task` created, including your changes.
-    """
+    """Options of a new task; empty ones are guessed."""
 
     name: str = ""
+    """Name of the task; by default that of the file."""
     kind: str = ""
+    """binary, multiclass or regression."""
     ignore: Sequence[str] = ()
+    """Columns not to learn from."""
     split: str = "random"
+    """Test rows: "random", a random quarter; "time", the latest quarter; or "groups", a quarter of
+    the groups."""
     by: str = ""
+    """Column with the time or the group."""
     encoding: str = ""
+    """Of a text file."""
     delimiter: str = ""
     decimal: Decimal | None = None
+    """The decimal mark, "." or ",", if the table leaves it open, as with 1,234."""
     missing: Sequence[str] = ()
+    """Words that mean a missing value, in addition to those of `pandas.read_csv`."""
     keep: Sequence[str] = ()
+    """Words of a CSV file that are values although `pandas.read_csv` reads them as missing."""
     day_first: bool | None = None
+    """Whether dates such as 02/01/2018 begin with the day."""
     force: bool = False
+    """Overwrite a task of this name that `new-task` created, including your changes."""
 
     def __post_init__(self) -> None:
         pick(self.split, SPLITS, "--split")
