@@ -136,7 +136,6 @@ def _of_two(task: Task, outcome: Outcome) -> dict[str, Any]:
     target: Any = metrics.part(outcome.y_true, "target")
     place = truth.place_of_positive(task, outcome.classes)
     chance: Any = metrics.part(outcome.predicted, "prediction")
-    other, positive = outcome.classes[[1 - place, place]]
     names = pa.array(outcome.classes[[1 - place, place]])
     columns = {"truth": names.take(pa.array(target))}
     if not hasattr(outcome.model, "predict_proba"):
@@ -144,8 +143,8 @@ def _of_two(task: Task, outcome: Outcome) -> dict[str, Any]:
     columns["prediction"] = names.take(pa.array(metrics.part(outcome.predicted, "decision")))
     if task.positive is None:
         return columns | {"probability": chance}
-    chances = {positive: chance, other: 1 - chance}
-    return columns | {f"probability_{name}": chances[name] for name in outcome.classes}
+    chances = {place: chance, 1 - place: 1 - chance}
+    return columns | {f"probability_{n}": chances[i] for i, n in enumerate(outcome.classes)}
 
 
 def _part(path: Path, folder: Path) -> FilePart:

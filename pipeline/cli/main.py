@@ -47,7 +47,6 @@ TERMINATED = 143
 HUNG_UP = 129
 _INTERNAL = 70
 _PYTHONS_FORMAT = warnings.formatwarning
-_CLOSED = 1
 _UNHEARD = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EDQUOT, errno.EFBIG)
 """What writing to the standard output fails with, where it is a file or a pipe."""
 
@@ -343,7 +342,7 @@ def _speaking() -> Iterator[None]:
             raise
         if error.errno != errno.EPIPE:
             raise OutputError(f"standard output: {error.strerror}") from error
-        sys.exit(_CLOSED)
+        sys.exit(1)  # the reader of the pipe has closed it
     finally:
         _drop_unsaid(sys.stdout)
 

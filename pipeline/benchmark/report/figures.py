@@ -225,8 +225,8 @@ def _stacks(results: Results, pipeline: str) -> tuple[Stack, ...]:
         for variant, each in timed.items()
         if each.ratio and each.ratio.interval
     }
-    every = [each.median for each in timed.values()]
-    longest = max((*every, *(high for _, high in intervals.values())), default=0.0)
+    ends = [each.median for each in timed.values()] + [high for _, high in intervals.values()]
+    longest = max(ends, default=0.0)
     stacks = []
     for variant, each in timed.items():
         taken = [max(part, 0.0) for part in stages(results, pipeline, variant).values()]
