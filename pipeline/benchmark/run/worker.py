@@ -127,20 +127,16 @@ def serve(channel: Connection, job: Job) -> None:
     """Run a job for each request on the channel; send its report, or an error in words."""
     keep_freed_memory()
     warnings.simplefilter("ignore")
-    while True:
-        try:
+    with suppress(EOFError, OSError):  # The parent has closed the channel.
+        while True:
             seed = channel.recv()
-            channel.send(_try(job if seed is None else replace(job, seed=seed)))
-        except (EOFError, OSError):
-            return
-        gc.collect()
-
-
-def _try(job: Job) -> RunReport | str:
-    try:
-        return once(job)
-    except Exception as error:
-        return describe_fault(error)
+            try:
+                answer: RunReport | str = once(job if seed is None else replace(job, seed=seed))
+            except Exception as error:
+                answer = describe_fault(error)
+            channel.send(answer)
+            del answer
+            gc.collect()
 
 
 def once(job: Job) -> RunReport:
@@ -152,9 +148,8 @@ def measured(what: Task, job: Job) -> tuple[Outcome, RunReport]:
     """Run a job of a task in this process; return the outcome and its report."""
     others, start = others_seconds(), time.process_time()
     with watching(gpu=job.variant in ON_GPU) as seen:
-        outcome = measure.measure_once(
-            what, what.pipeline(job.pipeline, job.seed, job.changes), job
-        )
+        pipeline = what.pipeline(job.pipeline, job.seed, job.changes)
+        outcome = measure.measure_once(what, pipeline, job)
     cpu_seconds, peak = time.process_time() - start, peak_rss()
     return outcome, RunReport(
         **vars(outcome) | dict.fromkeys(("model", "reading", "weights")),
