@@ -1,6 +1,6 @@
 """What a notebook shows of an object: sentences and tables as HTML, all text escaped.
 
-Colours, type and tables are those of the report (``benchmark/report/templates/style.css``).
+Colours and type are those of the notebook.
 """
 
 from __future__ import annotations
@@ -12,82 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from jinja2 import Template
 
-_TEMPLATE = """<style>
-.shown {
-  color-scheme: light dark;
-  --paper: light-dark(#fff, #15181b); --ink: light-dark(#1c2126, #e4e7ea);
-  --soft: light-dark(#565f69, #a3abb4); --rule: light-dark(#d9dde2, #343a41);
-  --wash: light-dark(#f5f6f8, #1d2125); --bad: light-dark(#b3261e, #ff8a80);
-  --link: light-dark(#0a62a9, #6db5f2);
-}
-[data-jp-theme-light="true"] .shown, .vscode-light .shown { color-scheme: light; }
-[data-jp-theme-light="false"] .shown, .vscode-dark .shown { color-scheme: dark; }
-.shown {
-  box-sizing: border-box; max-width: 66rem; overflow-x: auto; overflow-wrap: anywhere;
-  padding: 1rem; background: var(--paper); color: var(--ink);
-  font: .875rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue",
-    "Liberation Sans", Arial, sans-serif;
-}
-.shown p, .shown ul { margin: .75rem 0; max-width: 46rem; }
-.shown p:first-child { margin-top: 0; font-weight: 600; }
-.shown ul { padding-left: 1.1rem; }
-.shown a { color: var(--link); }
-.shown table {
-  border: 0; border-collapse: collapse; width: 100%; margin: 0; color: inherit; font: inherit;
-  font-variant-numeric: tabular-nums;
-}
-.shown caption { padding-bottom: .5rem; color: inherit; text-align: left; font-weight: 600; }
-.shown tr, .shown tbody tr:nth-child(odd), .shown tbody tr:hover { background: none; }
-.shown th, .shown td {
-  border: 0; min-width: 4rem; padding: .35rem 1.1rem .35rem 0; text-align: left;
-  vertical-align: baseline;
-}
-.shown th { border-bottom: 1px solid var(--ink); color: var(--soft); font-weight: 500; }
-.shown tbody { border-bottom: 1px solid var(--rule); }
-.shown .number { text-align: right; white-space: nowrap; }
-.shown .caution {
-  margin: 1rem 0; padding: .5rem 1rem .5rem 2rem; border-left: 3px solid var(--bad);
-  background: var(--wash);
-}
-</style>
-<div class="shown">
-<p>{{ title }}</p>
-{% for part in parts %}
-{% if part.columns is defined %}
-<table>
-{% if part.caption %}<caption>{{ part.caption }}</caption>{% endif %}
-<thead><tr>{% for column in part.columns %}
-<th scope="col"{% if column in part.numbers %} class="number"{% endif %}>{{ column }}</th>
-{% endfor %}</tr></thead>
-<tbody>
-{% for row in part.rows %}
-<tr>{% for cell in row %}
-<td{% if part.columns[loop.index0] in part.numbers %} class="number"{% endif %}>{{ cell }}</td>
-{% endfor %}</tr>
-{% endfor %}
-</tbody>
-</table>
-{% elif part.href is defined %}
-<p>{{ part.before }} <a href="{{ part.href }}" target="_blank">{{ part.text }}</a></p>
-{% elif part.lines %}
-{% if part.caption %}<p>{{ part.caption }}</p>{% endif %}
-<ul{% if part.kind %} class="{{ part.kind }}"{% endif %}>
-{% for line in part.lines %}
-<li>{% if part.kind == "code" %}<code>{{ line }}</code>{% else %}{{ line }}{% endif %}</li>
-{% endfor %}
-</ul>
-{% endif %}
-{% endfor %}
-</div>
-"""
-
 
 class Lines(NamedTuple):
-    """A list of sentences, which may be empty; `kind` is "", "caution" or "code"."""
+    """A list of sentences, which may be empty."""
 
     lines: Sequence[str]
     caption: str = ""
-    kind: str = ""
 
 
 class HtmlTable(NamedTuple):
@@ -97,14 +27,6 @@ class HtmlTable(NamedTuple):
     rows: Iterable[Sequence[object]]
     caption: str = ""
     numbers: Sequence[str] = ()
-
-
-class Link(NamedTuple):
-    """A link, after the words of `before`."""
-
-    before: str
-    text: str
-    href: str
 
 
 class Shown:
@@ -134,7 +56,7 @@ def _align(table: HtmlTable) -> list[str]:
     return ["  ".join(map("{:{}{}}".format, row, sides, widths)).rstrip() for row in rows]
 
 
-def render_parts(title: str, *parts: Lines | HtmlTable | Link) -> str:
+def render_parts(title: str, *parts: Lines | HtmlTable) -> str:
     """Return a title and its parts as HTML, for ``_repr_html_``.
 
     >>> "<td>&lt;b&gt;</td>" in render_parts("Steps", HtmlTable(["step"], [["<b>"]]))
@@ -145,9 +67,10 @@ def render_parts(title: str, *parts: Lines | HtmlTable | Link) -> str:
 
 @cache
 def _template() -> Template:
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(_TEMPLATE)
+        loader=PackageLoader("pipeline", package_path=""), autoescape=True,
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    return environment.get_template("notebook.html.j2")

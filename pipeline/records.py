@@ -5,9 +5,8 @@ Unknown fields, missing fields and wrong types are refused when a record is read
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -111,27 +110,8 @@ def dumps(record: msgspec.Struct) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 
-def load_record(
-    path: Path,
-    kind: type[R],
-    *,
-    schema: str,
-    command: str,
-    adapt: Callable[[Any], Any] = lambda data: data,
-) -> R:
-    """Read and validate a record.
-
-    Parameters
-    ----------
-    path : Path
-    kind : type
-        Of the record.
-    schema : str
-        Its name, for messages.
-    command : str
-        What makes such a file.
-    adapt : callable, optional
-        Makes of older data what `kind` takes.
+def load_record(path: Path, kind: type[R], *, schema: str, command: str) -> R:
+    """Read and validate a record, which a command makes.
 
     Raises
     ------
@@ -139,8 +119,10 @@ def load_record(
         The file is missing, is not JSON, or does not have the schema.
     """
     try:
-        return msgspec.convert(adapt(msgspec.json.decode(path.read_bytes())), kind)
+        return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file; create one with `{command}`") from error
     except msgspec.DecodeError as error:
-        raise DataError(f"{path}: not a {schema} file: {error}") from error
+        raise DataError(
+            f"{path}: not a {schema} file: {error}; create a new one with `{command}`"
+        ) from error

@@ -63,18 +63,17 @@ OF_FOLDER = {
 }
 
 
-def check(shown: Any, words: str) -> list[str]:
+def check(shown: Any, words: str) -> None:
     assert words in repr(shown) == str(shown)
     assert len(repr(shown)) < 4_000
     assert f"{type(shown).__name__}(" not in repr(shown)
     if not hasattr(shown, "_repr_html_"):
-        return []
+        return
     page = Batch(shown._repr_html_())
     assert page.open == []
     tags = {tag for tag, _ in page.tags}
     assert "style" in tags
     assert not {"script", "i"} & tags
-    return page.values("href")
 
 
 @pytest.mark.parametrize("name", OF_MODEL)
@@ -84,10 +83,9 @@ def test_what_a_model_tells_is_short_and_escaped(model: pipeline.Accelerated, na
 
 
 @pytest.mark.parametrize("name", OF_FOLDER)
-def test_what_a_table_becomes_is_short_and_escaped(
+def test_what_a_table_becomes_is_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     show, words = OF_FOLDER[name]
-    links = check(show(tmp_path), words)
-    assert links == (["a%20folder/%3Ci%3E/index.html"] if name == "report" else [])
+    check(show(tmp_path), words)

@@ -28,6 +28,7 @@ from tools.bench import figure, files, prediction, programs, record
 from tools.bench.__main__ import CLAIMS
 from tools.bench.report import table, where
 from tools.gpu_proof import tables
+from tools.tasks import published
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -112,7 +113,7 @@ def _after(struct: ast.ClassDef, field: ast.AnnAssign) -> str:
 def tasks() -> str:
     """Return the table of tasks by kind, with their rows, from their files."""
     by_kind: dict[str, list[str]] = {}
-    for name in task.published():
+    for name in published():
         facts = task.facts(name)
         text = f"[`{name}`](../tasks/{name}.py) ({facts.rows:,})"
         by_kind.setdefault(facts.kind, []).append(text)

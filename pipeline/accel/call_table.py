@@ -18,7 +18,7 @@ _PAGE = """<!doctype html>
 <meta name="color-scheme" content="light dark">
 <title>{title}</title>
 </head>
-<body style="margin: 0 auto; max-width: 80rem">
+<body style="margin: auto; padding: 1rem; max-width: 80rem; font-family: system-ui, sans-serif">
 {shown}
 </body>
 </html>
@@ -32,7 +32,7 @@ class Calls(Shown, list[Site]):
     def _parts(self) -> tuple[str, HtmlTable, Lines]:
         differ = [f"{site.where} {site.what}: {site.differs}" for site in self if site.differs]
         caption = "Calls that differ from plain scikit-learn:" if differ else ""
-        return self._summary(), self._table(), Lines(differ, caption, "caution")
+        return self._summary(), self._table(), Lines(differ, caption)
 
     def _summary(self) -> str:
         ours = [site for site in self if site.ran != PLAIN]

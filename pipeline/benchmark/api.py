@@ -7,17 +7,13 @@ from dataclasses import fields
 from importlib import invalidate_caches
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from msgspec import structs
 from rich.console import Console
 
-from pipeline import notebook
 from pipeline.benchmark.compare import Comparison
-from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.publish import publish
 from pipeline.benchmark.record import results
-from pipeline.benchmark.report.tables import leaderboard
 from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.errors import ConfigError, clean, pick
 from pipeline.task.included import FOLDER
@@ -27,7 +23,7 @@ from pipeline.typing import Table
 
 
 class Report(results.Results, frozen=True, kw_only=True):
-    """A comparison and where its page is; in a notebook, the verdict with a link to the page."""
+    """A comparison, shown as in a terminal, and where its page is."""
 
     page: str
 
@@ -39,18 +35,6 @@ class Report(results.Results, frozen=True, kw_only=True):
         return clean(f"{self.task.title}\n{shown.get()}report: {self.page}")
 
     __str__ = __repr__
-
-    def _repr_html_(self) -> str:
-        found, table = verdict(self), leaderboard(self)
-        rows = [[cell.text for cell in row] for row in table.rows]
-        numbers = [name for name, side in zip(table.head, table.align, strict=True) if side == "r"]
-        return notebook.render_parts(
-            self.task.title,
-            notebook.Link("Report:", self.page, quote(self.page)),
-            notebook.Lines(found.cautions, "Before you trust a score:", "caution"),
-            notebook.HtmlTable(table.head, rows, found.badge, numbers=numbers),
-            notebook.Lines([*filter(None, (found.parity, found.skipped))]),
-        )
 
 
 def new_task(

@@ -41,34 +41,21 @@ PACKAGE = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Comparison:
-    """What to compare.
-
-    Parameters
-    ----------
-    task : Task
-    job : Job
-        The data, the seed and the split; its pipeline and variant are replaced.
-    pipelines : sequence of str
-    device : {"auto", "cpu", "cuda"}
-        ``"auto"`` adds the GPU where there is one.
-    repeats : int
-        Timed runs of each pipeline by each variant, after one warm-up.
-    seeds : int
-        Runs of the reference with other seeds, for how far its metrics move by themselves.
-    sizes : sequence of float
-        Shares of the rows to time besides.
-    command : sequence of str
-        The words of the command line that does the same.
-    """
+    """What to compare; the pipeline and the variant of the job are replaced."""
 
     task: Task
     job: Job
     pipelines: Sequence[str]
     device: str = "auto"
+    """``"auto"`` adds the GPU where there is one."""
     repeats: int = 5
+    """Timed runs of each pipeline by each variant, after one warm-up."""
     seeds: int = 2
+    """Runs of the reference with other seeds, for how far its metrics move by themselves."""
     sizes: Sequence[float] = ()
+    """Shares of the rows to time besides."""
     command: Sequence[str] = ()
+    """The words of the command line that does the same."""
 
     @property
     def runs(self) -> int:
@@ -77,18 +64,13 @@ class Comparison:
         tables = 1 + len([size for size in self.sizes if size < 1])
         return len(self.pipelines) * (able * (1 + self.repeats) * tables + self.seeds)
 
-    def measure(self, say: Say, finished: FinishedRuns | None = None) -> results.Results:
+    def measure(self, say: Say, finished: FinishedRuns) -> results.Results:
         """Run everything and return the record.
 
-        Parameters
-        ----------
-        say : callable
-            Gets a line for each run.
-        finished : FinishedRuns, optional
-            Has the runs that need not be repeated, and takes those that are made.
+        `say` gets a line for each run. `finished` has the runs of an earlier command, and takes
+        those that are made.
         """
         measure.check(self.task, self.job, self.pipelines)
-        finished = finished or FinishedRuns()
         load = environment.load_average()
         known, entries = before_runs(self.task, self.job), variants(self.device)
         names = [variant.name for variant in entries if variant.status == "ok"]
@@ -153,11 +135,7 @@ def record_of(
     """Return the record of the runs of a `Comparison` or a `PredictedBatch`.
 
     `load` is that of the machine before the first run, and `more` the other fields of `Results`.
-
-    Raises
-    ------
-    PipelineError
-        No run succeeded.
+    `PipelineError` says that no run succeeded.
     """
     reports = [c.reports[-1] for c in cells if c.reports]
     if not reports:
@@ -202,7 +180,9 @@ def _describe_task(what: Task, job: Job, found: Outcome) -> results.TaskInfo:
     """Return the record of a task, with what a run has found in its data."""
     kind, (name, split) = what.kind, what.split(job.split)
     target: Any = metrics.part(found.y_true, "target")
-    positive = truth.positive_of(what, found.classes)
+    positive = None
+    if kind == "binary":
+        positive = found.classes.tolist()[truth.place_of_positive(what, found.classes)]
     return results.TaskInfo(
         name=what.name,
         title=what.title,
@@ -242,11 +222,6 @@ def cut(path: Path, share: float, seed: int) -> Path:
 
     Rows are drawn one by one and keep their order; those of a smaller share are among those of a
     larger one.
-
-    Raises
-    ------
-    OutputError
-        The folder of the data cannot be written, or the disk is full.
     """
     made = path.parent / ".sizes" / f"{digest(path)[:16]}-{share:g}-seed{seed}.parquet"
     if made.exists():

@@ -30,18 +30,8 @@ def publish(
 ) -> None:
     """Measure and keep ``results.json``, with the pages of the report if asked.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        What to compare.
-    folder : Path
-        Takes the results; what was there is replaced once all is written.
-    pages : bool
-        Write ``index.html`` and ``report.md`` as well.
-    resume : bool
-        Go on after the finished runs of a comparison that was interrupted.
-    price : Price, optional
-        Of this machine by the hour.
+    What was in the folder is replaced once all is written. With `resume`, the finished runs of a
+    comparison that was interrupted count. `price` is that of this machine by the hour.
     """
     with publishing(folder) as draft:
         finished = find_finished(folder.resolve(), comparison, resume=resume)
@@ -67,15 +57,7 @@ def _say(line: str, *, stderr: bool = False) -> None:
 
 
 def write_again(folder: Path, price: results.Price | None = None) -> None:
-    """Write the pages of a record that is there anew, at another price if one is given.
-
-    Parameters
-    ----------
-    folder : Path
-        Where ``results.json`` lies.
-    price : Price, optional
-        Of this machine by the hour.
-    """
+    """Write the pages of the record in a folder anew, at another price if one is given."""
     record = results.load(folder / "results.json")
     with publishing(folder) as draft:
         shutil.copytree(folder, draft, dirs_exist_ok=True)
@@ -86,21 +68,9 @@ def write_again(folder: Path, price: results.Price | None = None) -> None:
 
 
 def render(measured: results.Results, folder: Path) -> None:
-    """Write the report's files into a folder; the same results give the same bytes.
+    """Write ``index.html``, ``report.md`` and ``runs.csv``; the same results give the same bytes.
 
-    They are ``index.html``, ``report.md`` and ``runs.csv``.
-
-    Parameters
-    ----------
-    measured : Results
-        The only source of all of them.
-    folder : Path
-        Made if it does not exist; where ``results.json`` lies.
-
-    Raises
-    ------
-    OutputError
-        The folder is not writable, the disk is full, or a file is in the way.
+    `OutputError` says that the folder is not writable, the disk full, or a file in the way.
     """
     write_page(comparison_page(measured), folder)
     write_text(folder / "runs.csv", runs_csv(measured))

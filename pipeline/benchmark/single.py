@@ -43,14 +43,9 @@ class PredictedBatch:
     command: Sequence[str] = ()
 
     def run(self, folder: Path, say: Say) -> Results:
-        """Run every pipeline; write models, predictions and ``results.json`` into a folder.
+        """Run every pipeline; write models, predictions and ``results.json`` into an empty folder.
 
-        Parameters
-        ----------
-        folder : Path
-            Exists and is empty.
-        say : callable
-            Gets a line of text for every step.
+        `say` gets a line of text for every step.
         """
         measure.check(self.task, self.job, self.pipelines)
         load = environment.load_average()
@@ -95,21 +90,7 @@ def save_model(
 ) -> FilePart:
     """Save a fitted model, with the profile of its training rows if they fit in memory.
 
-    Parameters
-    ----------
-    task : Task
-    job : Job
-    outcome : Outcome
-        Of the run that fitted it.
-    values : dict of str to float
-        The metrics of that run.
-    folder : Path
-        Of the model; it is made.
-
-    Returns
-    -------
-    FilePart
-        The list of sums of the folder.
+    `values` are the metrics of the run that fitted it. Returns the list of sums of the folder.
     """
     model = outcome.model
     fits = outcome.reading is None or outcome.reading.need <= partitioned.room("cpu")
@@ -155,7 +136,6 @@ def _of_two(task: Task, outcome: Outcome) -> dict[str, Any]:
     target: Any = metrics.part(outcome.y_true, "target")
     place = truth.place_of_positive(task, outcome.classes)
     chance: Any = metrics.part(outcome.predicted, "prediction")
-    other, positive = outcome.classes[[1 - place, place]]
     names = pa.array(outcome.classes[[1 - place, place]])
     columns = {"truth": names.take(pa.array(target))}
     if not hasattr(outcome.model, "predict_proba"):
@@ -163,8 +143,8 @@ def _of_two(task: Task, outcome: Outcome) -> dict[str, Any]:
     columns["prediction"] = names.take(pa.array(metrics.part(outcome.predicted, "decision")))
     if task.positive is None:
         return columns | {"probability": chance}
-    chances = {positive: chance, other: 1 - chance}
-    return columns | {f"probability_{name}": chances[name] for name in outcome.classes}
+    chances = {place: chance, 1 - place: 1 - chance}
+    return columns | {f"probability_{n}": chances[i] for i, n in enumerate(outcome.classes)}
 
 
 def _part(path: Path, folder: Path) -> FilePart:

@@ -38,12 +38,8 @@ _QUIET: Final = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RE
 def tracking(uri: str | None, task: str, folder: Path) -> Iterator[None]:
     """Check an MLflow store, if there is one, and log the folder that the block publishes.
 
-    Raises
-    ------
-    ConfigError
-        MLflow is not installed, or the store cannot be used.
-    OutputError
-        The store failed after the results were published.
+    `ConfigError` says that MLflow is missing or the store unusable, `OutputError` that the store
+    failed after the results were published.
     """
     if uri is None:
         yield

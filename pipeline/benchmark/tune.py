@@ -26,7 +26,6 @@ from pipeline.benchmark.record.trials import (
     edges_of,
     records_of_space,
     records_of_trials,
-    trial_as_it_is,
 )
 from pipeline.benchmark.record.tuning_record import (
     TUNING_FILE,
@@ -61,12 +60,6 @@ from pipeline.tuning.space import Space
 from pipeline.tuning.study import seconds_of, trials_in
 
 INTERRUPTED = "Ctrl-C"
-_NOT_TUNED = {
-    "ranking": "folds would split the rows of a query",
-    "clusters": "there is no target to score predictions against",
-}
-
-
 _Found = tuple[SearchRecord, Mapping[str, Any], float]
 """A search, the best parameters by the pipeline's names, and their score: more is better."""
 
@@ -75,34 +68,16 @@ _Found = tuple[SearchRecord, Mapping[str, Any], float]
 class TunedBatch:
     """Searches for the parameters of a task's pipelines.
 
-    Parameters
-    ----------
-    task : Task
-    job : Job
-        Data, seed, split and changed parameters; its pipeline and variant are replaced.
-    pipelines : sequence of str
-    device : {"auto", "cpu", "cuda"}
-        ``"auto"`` takes the CPU and, where there is one, the GPU.
-    trials : int
-        Of each search, including those of a study that is resumed.
-    timeout : float, optional
-        Seconds of each search, including those of a study that is resumed. The first trial always
-        runs to its end.
-    folds : int
-        Of the training rows.
-    prune : bool
-        Whether to stop candidates that are unlikely to become the best.
-    cluster : str, optional
-        The cluster that runs the trials, as in `pipeline.cluster`.
-    workers : int, optional
-    command : sequence of str
-        The words of the same command line.
+    The pipeline and the variant of the job are replaced. `trials` and `timeout`, in seconds, are
+    of each search, and count what a study that is resumed has taken. The cluster, if there is one,
+    runs the trials.
     """
 
     task: Task
     job: Job
     pipelines: Sequence[str]
     device: str = "auto"
+    """``"auto"`` takes the CPU and, where there is one, the GPU."""
     trials: int = 50
     timeout: float | None = None
     folds: int = 5
@@ -112,28 +87,16 @@ class TunedBatch:
     command: Sequence[str] = ()
 
     def run(self, folder: Path, studies: Path, say: Say) -> TuningRecord:
-        """Search, refit and score; write the best model of each pipeline into a folder.
+        """Search, refit and score; write the best model of each pipeline into an empty folder.
 
-        Parameters
-        ----------
-        folder : Path
-            An empty folder.
-        studies : Path
-            A folder for the studies; searches that were killed continue from them.
-        say : callable
-            Takes a line of text for every step.
-
-        Raises
-        ------
-        ConfigError
-            A pipeline has no space, or the task is of a kind that is not tuned.
-        DataError
-            No trial of a search was completed.
+        The searches continue from what `studies`, a folder, holds. `say` gets a line of text for
+        every step. `ConfigError` says that a pipeline or the task cannot be tuned, `DataError` that
+        no trial of a search was completed.
         """
-        if why := _NOT_TUNED.get(self.task.kind):
+        if self.task.kind in ("ranking", "clusters"):
             raise ConfigError(
-                f"{self.task.name}: a task of kind {self.task.kind!r} cannot be tuned, as {why}; "
-                "set its parameters in the pipeline"
+                f"{self.task.name}: a task of kind {self.task.kind!r} cannot be tuned; set its "
+                "parameters in the pipeline"
             )
         spaces = {name: self._space(name) for name in self.pipelines}
         measure.check(self.task, self.job, self.pipelines)
@@ -243,10 +206,14 @@ class TunedBatch:
         space = Space.of(search.space, search.estimator)
         trials = records_of_trials(search.study_, space, first_metric_of(self.task)[1])
         number = int(search.cv_results_["trial"][search.best_index_])
-        late = self.timeout is not None and seconds >= self.timeout
-        ended = "all trials" if len(trials) >= self.trials else "timeout" if late else INTERRUPTED
-        default, found = trial_as_it_is(search.study_, space), search.best_params_
-        best = {key.removeprefix(PREFIX): value for key, value in found.items()}
+        ended = INTERRUPTED
+        if len(trials) >= self.trials:
+            ended = "all trials ran"
+        elif self.timeout is not None and seconds >= self.timeout:
+            ended = "timeout"
+        # A search begins with the pipeline as it is, if its space has that.
+        default = None if space.place(model.get_params()) is None else 0
+        best = {key.removeprefix(PREFIX): value for key, value in search.best_params_.items()}
         record = SearchRecord(
             pipeline=name,
             variant=variant,
@@ -315,18 +282,8 @@ def publish_tuning(
 ) -> TuningRecord:
     """Search, then publish ``tuning.json``, the models and the studies, or nothing on an error.
 
-    The searches continue from the studies of a command that was killed, and from those in the
-    folder.
-
-    Parameters
-    ----------
-    batch : TunedBatch
-    folder : Path
-        For the results; earlier ones are replaced once all files are written.
-    say : callable
-        Takes a line of text for every step.
-    resume : bool, default=True
-        Whether to continue from earlier studies.
+    With `resume`, the searches continue from the studies of a command that was killed, and from
+    those in the folder.
     """
     with publishing(folder) as draft:
         studies = folder.resolve().with_name(f".{folder.resolve().name}.runs")
@@ -340,12 +297,8 @@ def publish_tuning(
         except BaseException as error:
             if not any(studies.iterdir()):
                 studies.rmdir()
-            elif not isinstance(error, ConfigError) and any(
-                each.state.name == "COMPLETE"
-                for path in studies.glob("study-*.journal")
-                for each in trials_in(path)
-            ):
-                said = "finished trials are kept; run the same command again to continue"
+            elif not isinstance(error, ConfigError):
+                said = "the studies are kept; run the same command again to continue"
                 print(said, file=sys.stderr)
             raise
         (draft / TUNING_FILE).write_bytes(dumps(record))

@@ -97,15 +97,10 @@ def report_(
 
 @click.command()
 @common_options
-@whole(
-    "--trials",
-    default=50,
-    least=1,
-    about="Candidates per search, including those of an earlier run.",
-)
+@whole("--trials", default=50, least=1, about="Candidates per search, earlier runs included.")
 @click.option(
     "--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
-    help="Time per search, including that of an earlier run.",
+    help="Time per search, earlier runs included.",
 )  # fmt: skip
 @whole("--cv", "folds", default=5, least=2, about="Folds of the cross-validation.")
 @switch("prune", about="Stop candidates that are unlikely to become the best.")

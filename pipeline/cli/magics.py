@@ -22,12 +22,7 @@ class CellFailed(Exception):  # noqa: N818
 
 
 def load(shell: Any) -> None:
-    """Accelerate what follows in a notebook, and add the magic.
-
-    Parameters
-    ----------
-    shell : IPython.core.interactiveshell.InteractiveShell
-    """
+    """Accelerate what follows in a notebook, and add the magic to IPython's shell."""
     install()
 
     def pipeline(line: str, cell: str) -> Calls:
@@ -54,11 +49,6 @@ def _parse(line: str) -> dict[str, Any]:
 
     >>> _parse("--device cpu --verify")["verify"]
     True
-
-    Raises
-    ------
-    ConfigError
-        An option does not exist, or has no such value.
     """
     try:
         return dict(_settings.main(shlex.split(line), standalone_mode=False))

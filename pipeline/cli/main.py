@@ -37,7 +37,7 @@ from pipeline.cli.options import (
     pipelines,
     whole,
 )
-from pipeline.errors import ConfigError, OutputError, clean, close_to, pick
+from pipeline.errors import ConfigError, OutputError, clean, pick
 from pipeline.optional import COMMAND, SCRIPT, why_not_here
 from pipeline.system.threads import keep_freed_memory
 from pipeline.task.prepare import choose_pipelines, prepare
@@ -47,7 +47,6 @@ TERMINATED = 143
 HUNG_UP = 129
 _INTERNAL = 70
 _PYTHONS_FORMAT = warnings.formatwarning
-_CLOSED = 1
 _UNHEARD = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EDQUOT, errno.EFBIG)
 """What writing to the standard output fails with, where it is a file or a pipe."""
 
@@ -185,22 +184,19 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
 @click.option("--decimal", help="Decimal mark of numbers: . or ,")
 @names_option("--missing", about="Words to read as missing values.")
 @names_option("--keep", about="Words to keep as values, such as NA.")
-@click.option(
-    "--dates", default="", help="day-first or month-first, if dates can be read both ways."
-)
+@click.option("--dates", type=click.Choice(["day-first", "month-first"]),
+              help="If dates can be read both ways.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Overwrite a task of this name that new-task created.")
 @data_home
-def new_task_(file: Path, target: str, home: Path, dates: str, **options: Any) -> None:
+def new_task_(file: Path, target: str, home: Path, dates: str | None, **options: Any) -> None:
     """Create a task for your own table.
 
     It predicts TARGET, a column of FILE.
     """
     from pipeline.benchmark.api import new_task
 
-    orders = {"": None, "day-first": True, "month-first": False}
-    if dates not in orders:
-        pick(dates, [*filter(None, orders)], "value of --dates")
-    made = new_task(file, target, home=home, day_first=orders[dates], **options)
+    day_first = None if dates is None else dates == "day-first"
+    made = new_task(file, target, home=home, day_first=day_first, **options)
     echo("\n".join(made.lines()))
 
 
@@ -211,12 +207,12 @@ def list_() -> None:
 
     for name in task.task_names():
         try:
-            facts, summary = task.facts(name), task.summary(name)
+            facts = task.facts(name)
         except ConfigError as error:
             echo(f"{name:18} not listed: {error}")
             continue
         size = f"{facts.rows:,}" if facts.rows else "?"
-        about = f"{facts.kind:10} {size:>10} rows  {facts.needs:29} {summary}"
+        about = f"{facts.kind:10} {size:>10} rows  {facts.needs:29} {facts.summary}"
         echo(f"{name:18} {about}")
 
 
@@ -308,18 +304,18 @@ def _terminable() -> Iterator[None]:
     if sys.platform != "win32":
         codes[signal.SIGHUP] = HUNG_UP
     before = {each: signal.getsignal(each) for each in codes}
+    heard = {each: old for each, old in before.items() if old != signal.SIG_IGN}
 
     def stop(number: int, frame: Table) -> None:
         raise SystemExit(codes[signal.Signals(number)])
 
-    heard = [each for each, handler in before.items() if handler != signal.SIG_IGN]
     for each in heard:
         signal.signal(each, stop)
     try:
         yield
     finally:
-        for each in heard:
-            signal.signal(each, before[each])
+        for each, old in heard.items():
+            signal.signal(each, old)
 
 
 @contextmanager
@@ -339,16 +335,14 @@ def _speaking() -> Iterator[None]:
     try:
         try:
             yield
-        except SystemExit:
+        finally:
             sys.stdout.flush()  # what is lost must not end with the code of the command
-            raise
-        sys.stdout.flush()
     except OSError as error:
         if error.errno not in _UNHEARD or error.filename is not None:
             raise
         if error.errno != errno.EPIPE:
             raise OutputError(f"standard output: {error.strerror}") from error
-        sys.exit(_CLOSED)
+        sys.exit(1)  # the reader of the pipe has closed it
     finally:
         _drop_unsaid(sys.stdout)
 
@@ -386,14 +380,8 @@ def _usage(error: click.ClickException) -> str:
     wrong = error.format_message().rstrip(".")
     way = f"see `{context.command_path if context else COMMAND} --help`"
     if isinstance(error, click.NoSuchOption):
-        options = [
-            name
-            for each in (context.command.get_params(context) if context else ())
-            for name in (*each.opts, *each.secondary_opts)
-        ]
-        near = close_to(error.option_name, options)
         wrong = f"unknown option {error.option_name!r}"
-        way = f"did you mean {near!r}? Or {way}" if near else way
+        way = f"did you mean {error.possibilities[0]!r}? Or {way}" if error.possibilities else way
     wrong = wrong[0].lower() + wrong[1:]
     return wrong if ";" in wrong else f"{wrong}; {way}"
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 MANIFEST = "model.manifest.json"
-RECORDS = ("results.json", "tuning.json")
-"""What a command writes beside its models."""
 
 
 def model_lines(folders: Sequence[Path]) -> list[str]:
-    """Return a line about each model in some folders: task, pipeline, device, score, time.
+    """Return a line about each model in some folders: its folder, device, score, time.
 
     >>> model_lines([Path("no such folder")])
     []
@@ -31,22 +28,14 @@ def _manifests(folder: Path) -> Iterator[Path]:
 
 
 def _row(path: Path) -> tuple[str, ...]:
-    model, read = path.parent, _read(path)
-    beside = [_read(model.parent / name) for name in RECORDS]
-    tasks = [each["task"]["name"] for each in beside if each]
+    try:
+        read = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        read = {}
     scores = [f"{name} {value:.4g}" for name, value in read.get("metrics", {}).items()]
     return (
-        str(model),
-        tasks[0] if tasks else "unknown task",
-        f"{model.stem}, tuned" if beside[1] else model.stem,
+        str(path.parent),
         f"trained on {read['device']}" if read else f"{MANIFEST} cannot be read",
         scores[0] if scores else "no score",
         read.get("created", ""),
     )
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(path.read_bytes()))
-    except (OSError, ValueError, TypeError):
-        return {}

@@ -31,10 +31,7 @@ def dataset(name: str) -> ModuleType:
 def task_module(name: str) -> ModuleType:
     """Return the module of a task.
 
-    Raises
-    ------
-    ConfigError
-        Python finds another package `tasks` than the one of the working directory.
+    `ConfigError` says that Python finds another package `tasks` than that of the working directory.
     """
     if (TASKS / f"{name}.py").is_file() and not (FOLDER / f"{name}.py").is_file():
         return import_module(f"pipeline.included.tasks.{name}")

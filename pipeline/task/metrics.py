@@ -10,8 +10,7 @@ task is the probability of 1, its decision the class.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -150,7 +149,7 @@ def scoring_of(task: Task, y_true: np.ndarray | None = None, classes: Any = None
         perfect = fields(prediction=target.astype("float64"), decision=target)
     elif task.kind == "multiclass":
         perfect = fields(prediction=target, probability=np.eye(len(classes))[target])
-    best = judge_where_possible(task, some, perfect, classes)
+    best = judge(task, some, perfect, classes, strict=False)
     return ScoringInfo(signs=signs, best=best, mute=[*task.mute])
 
 
@@ -223,35 +222,21 @@ def fit_answer(model: Estimator, X: Table) -> np.ndarray:
 
 
 def judge(
-    task: Task, y_true: np.ndarray, answer: np.ndarray, classes: Any = None
+    task: Task, y_true: np.ndarray, answer: np.ndarray, classes: Any = None, *, strict: bool = True
 ) -> dict[str, float]:
     """Return those of the task's metrics that the predictions can be scored by.
 
-    A metric without a finite value, which a record could hold, is an error.
+    A metric without a finite value, which a record could hold, is an error; if not `strict`, it is
+    left out.
     """
-    kept = _stored(answer, task.kind)
-    values = {n: _score(n, e, y_true, answer) for n, e in _readers(task, kept, classes)}
-    if not values:
-        raise DataError(f"{task.name}: no metric uses {' or '.join(kept)}; add one that does")
-    return values
-
-
-def judge_where_possible(
-    task: Task, y_true: np.ndarray, answer: np.ndarray, classes: Any = None
-) -> dict[str, float]:
-    """Return those of the task's metrics that have a finite value."""
-    values = {}
-    for name, metric in _readers(task, _stored(answer, task.kind), classes):
-        with suppress(DataError):
-            values[name] = _score(name, metric, y_true, answer)
-    return values
-
-
-def _readers(task: Task, kept: Collection[str], classes: Any) -> Iterator[tuple[str, Metric]]:
-    """Yield the metrics that read a method whose results are kept."""
+    stored, values = _stored(answer, task.kind), {}
     for name, metric in judges(task, classes).items():
-        if not {*kept}.isdisjoint(methods_of(metric.scorer)):
-            yield name, metric
+        if not stored.keys().isdisjoint(methods_of(metric.scorer)):
+            with nullcontext() if strict else suppress(DataError):
+                values[name] = _score(name, metric, y_true, answer)
+    if strict and not values:
+        raise DataError(f"{task.name}: no metric uses {' or '.join(stored)}; add one that does")
+    return values
 
 
 def _score(name: str, each: Metric, y_true: np.ndarray, answer: np.ndarray) -> float:

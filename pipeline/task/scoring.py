@@ -48,17 +48,6 @@ class ScoringInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     mute: list[str] = []
     """Ids of the cautions that the task hides."""
 
-    def sign(self, metric: str) -> int | None:
-        """Return 1 where more of a metric is better, -1 of a loss, None if that is not known.
-
-        A record without signs has those of scikit-learn's scorers of these names.
-
-        >>> [ScoringInfo().sign(name) for name in ("log_loss", "roc_auc", "own")]
-        [-1, 1, None]
-        """
-        loss, names = f"neg_{metric}" in get_scorer_names(), get_scorer_names()
-        return self.signs.get(metric, -1 if loss else 1 if metric in names else None)
-
 
 class RowScorer:
     """A scorer of rows and what became of them, without a target; higher is better."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from inspect import signature
@@ -263,21 +262,6 @@ def task_names() -> list[str]:
     return sorted({path.stem for path in files if not path.stem.startswith("_")})
 
 
-def published() -> list[str]:
-    """Return the names of the project's tasks: those of a dataset, and no one's own."""
-    found = []
-    for name in task_names():
-        with suppress(ConfigError):  # A file that cannot be loaded is someone's work.
-            found += [name] if facts(name).folder else []
-    return found
-
-
-def summary(name: str) -> str:
-    """Return the first line of a task's docstring."""
-    load(name)
-    return (task_module(name).__doc__ or "").strip().partition("\n")[0]
-
-
 class Facts(NamedTuple):
     """What is to be known of a task before its data are there."""
 
@@ -286,18 +270,12 @@ class Facts(NamedTuple):
     """Of its dataset, about; 0 if not known. Of generated data, those of the default."""
     needs: str
     """What it takes to have the data."""
-    folder: str
-    """Of the dataset below the folder of the data; empty if not known."""
+    summary: str
+    """The first line of the task's docstring."""
 
 
 def facts(name: str) -> Facts:
-    """Return what a task and its dataset say of the data.
-
-    Raises
-    ------
-    ConfigError
-        The file cannot be loaded, or it names a dataset that does not exist.
-    """
+    """Return what a task and its dataset say of the data."""
     task = load(name)
     with blamed_on(f"the dataset of the task {name!r} cannot be loaded"):
         data = dataset(task.dataset) if task.dataset else None
@@ -307,16 +285,14 @@ def facts(name: str) -> Facts:
     needs = f"{download} to download" if download else "-"
     if "rows" in signature(task.prepare).parameters:
         needs = "generated, any ROWS"
-    return Facts(task.kind, rows, needs, getattr(data, "NAME", ""))
+    summary = (task_module(name).__doc__ or "").strip().partition("\n")[0]
+    return Facts(task.kind, rows, needs, summary)
 
 
 def load(name: str) -> Task:
     """Import a task by name.
 
-    Raises
-    ------
-    ConfigError
-        The task or the folder of tasks does not exist, or the file is faulty.
+    `ConfigError` says that the task or the folder of tasks does not exist, or what is faulty.
     """
     if not FOLDER.is_dir() and not TASKS.is_dir():
         raise ConfigError("the folder `tasks` is missing; run from the root of the repository")

@@ -14,11 +14,11 @@ from sklearn.utils.validation import has_fit_parameter
 from pipeline.errors import ConfigError, DataError
 from pipeline.files import parquet
 from pipeline.table import target
+from pipeline.task.numerals import named
 from pipeline.task.task import Job, Split, Task
 from pipeline.typing import Estimator
 
 _CLASSES = "classes must be text, integers or booleans"
-_SHOWN = 9
 _PLACES_ALONE = ("XGBClassifier", "XGBRFClassifier")
 """Classifiers that take the classes 0, 1, …, n - 1 and no others."""
 
@@ -114,8 +114,7 @@ def place_of_positive(task: Task, classes: np.ndarray) -> int:
         return 1
     names, where = classes.tolist(), f"{task.name}: the target {task.target!r} holds"
     if len(names) > 2:
-        shown = ", ".join(map(repr, names[:_SHOWN])) + ", …" * (len(names) > _SHOWN)
-        raise ConfigError(f"{where} {len(names)} classes: {shown}; use kind='multiclass'")
+        raise ConfigError(f"{where} {len(names)} classes: {named(names)}; use kind='multiclass'")
     where, positive = f"{where} {names[0]!r} and {names[1]!r}", task.positive
     if positive is None and names != [0, 1]:
         way = f"set the positive class, such as positive={names[1]!r}"
@@ -124,13 +123,6 @@ def place_of_positive(task: Task, classes: np.ndarray) -> int:
     if positive not in names:
         raise ConfigError(f"{where}, but positive={positive!r}; choose one of them")
     return names.index(positive)
-
-
-def positive_of(task: Task, classes: Any) -> Any:
-    """Return the class that a binary task is about; None of another task."""
-    if task.kind == "binary":
-        return classes.tolist()[place_of_positive(task, classes)]
-    return None
 
 
 def encode_truth(task: Task, classes: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

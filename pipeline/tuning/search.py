@@ -266,15 +266,12 @@ class Search(BaseSearchCV):
         """Take the results of the loop, or raise an error where no trial is complete."""
         ended = recall(self.study_, loop.space)
         if not any(each.state == COMPLETE for each in ended):
-            if loop.interrupted and not ended:
+            if loop.interrupted:
                 raise KeyboardInterrupt("stopped before a trial was complete")
-            why = (
+            raise DataError(
                 f"none of {len(ended)} trials was completed; the first one failed with: "
                 f"{ended[0].reason}; error_score='raise' shows where"
             )
-            if loop.interrupted:
-                raise KeyboardInterrupt(f"stopped before a trial was complete; {why}")
-            raise DataError(why)
         self.cv_results_ = tabulate(ended, self.n_splits_, self._format_results)
         self.best_index_ = int(np.nanargmax(self.cv_results_["mean_test_score"]))
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])

@@ -17,7 +17,6 @@ from scipy.stats.distributions import rv_frozen
 from sklearn.base import clone
 
 from pipeline.errors import ConfigError, close_to
-from pipeline.model.accelerated import Accelerated
 from pipeline.optional import load
 from pipeline.tuning.default_spaces import default_space, unset
 from pipeline.typing import Estimator
@@ -151,8 +150,6 @@ def _of_scipy(where: str, given: Any) -> Ranged:
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, set | frozenset):  # Their order differs between processes.
-        return f"{{{', '.join(sorted(map(_short, value)))}}}"
     text = value.__qualname__ if hasattr(value, "__qualname__") else repr(value)
     text = re.sub(r"\s+", " ", _without_places(text))
     return text if len(text) <= 60 else f"{text[:59]}…"
@@ -248,9 +245,7 @@ def candidate_of(estimator: Estimator, params: Mapping[str, Any]) -> Estimator:
 
 
 def _say_unknown(name: str, known: Mapping[str, Any], estimator: Estimator) -> str:
-    lacks = f"{type(estimator).__name__} has no such parameter"
-    if isinstance(estimator, Accelerated) and f"estimator__{name}" in known:
-        return f"{lacks}; those of its pipeline begin with estimator__, as 'estimator__{name}'"
     ending = sorted(other for other in known if other.endswith(f"__{name}"))
     near = ending[0] if ending else close_to(name, known)
-    return f"{lacks}; did you mean {near!r}?" if near else f"{lacks}; see its get_params()"
+    way = f"did you mean {near!r}?" if near else "see its get_params()"
+    return f"{type(estimator).__name__} has no such parameter; {way}"

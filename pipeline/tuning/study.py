@@ -42,12 +42,8 @@ def open_study(
 ) -> Iterator[Study]:
     """Yield the study of a search; its attribute "search" has the seed that it began with.
 
-    Raises
-    ------
-    ConfigError
-        The file holds another search or something else, or `storage` is not the name of a file.
-    OutputError, OutputLocked
-        The file cannot be written, or another search is writing to it.
+    `ConfigError` says that the file holds something else, `OutputError` or `OutputLocked` that it
+    cannot be written.
     """
     optuna = load("optuna")
     before = optuna.logging.get_verbosity()

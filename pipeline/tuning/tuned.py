@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil, floor, log10
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -76,18 +76,11 @@ def too_short(seconds: float, given: str) -> str:
     `given` is the timeout as the user wrote it.
 
     >>> print(too_short(0.123, "timeout=0.01"))
-    timeout=0.01 ended before the first trial did, after 0.13 s; one trial says nothing about \
-the best parameters: allow about 0.62 s, enough for 5 trials
+    timeout=0.01 ended before the first trial did, after 0.12 s; one trial says nothing about \
+the best parameters: allow about 1 s, enough for 5 trials
     """
     return (
-        f"{given} ended before the first trial did, after {_upward(seconds)} s; one trial says "
-        f"nothing about the best parameters: allow about {_upward(ENOUGH * seconds)} s, enough "
+        f"{given} ended before the first trial did, after {seconds:.2f} s; one trial says "
+        f"nothing about the best parameters: allow about {ceil(ENOUGH * seconds)} s, enough "
         f"for {ENOUGH} trials"
     )
-
-
-def _upward(seconds: float) -> str:
-    """Write a time with two digits, rounded up."""
-    seconds = max(seconds, 0.001)
-    digit = 10.0 ** (floor(log10(seconds)) - 1)
-    return f"{ceil(round(seconds / digit, 6)) * digit:.7g}"

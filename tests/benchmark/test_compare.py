@@ -13,6 +13,7 @@ from pipeline.benchmark import compare
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.run import measure, rounds, variants
+from pipeline.benchmark.run.resume import FinishedRuns
 from pipeline.benchmark.run.worker import RunReport, WorkerFailed
 from pipeline.errors import DeviceUnavailable, PipelineError
 from pipeline.system import devices
@@ -80,7 +81,9 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def measured(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[..., Results]:
+def measured(
+    monkeypatch: pytest.MonkeyPatch, small_flights: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Results]:
     """Measure with fake workers; `failures` maps a cell to the run that fails in it."""
     monkeypatch.setattr(rounds, "WorkerProcess", FakeWorker)
     monkeypatch.setattr(FakeWorker, "most_alive", [])
@@ -89,19 +92,25 @@ def measured(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[.
         monkeypatch.setattr(FakeWorker, "failures", failures or {})
         job, say = Job("flights", "", "", small_flights, seed=seed), options.pop("say", str)
         options = {"pipelines": ["logistic", "forest"], "repeats": 4, **options}
-        return Comparison(TASK, job, **options).measure(say)
+        return Comparison(TASK, job, **options).measure(
+            say, FinishedRuns(tmp_path_factory.mktemp("runs") / "runs", {})
+        )
 
     return run
 
 
 @pytest.fixture(scope="module")
-def real(small_flights: Path) -> tuple[Results, list[str]]:
+def real(
+    small_flights: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Results, list[str]]:
     """Measure one pipeline with real processes; return the record and what was said."""
     lines: list[str] = []
     job = Job("flights", "logistic", "cpu", small_flights)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDA_VISIBLE_DEVICES", "")
-        found = Comparison(TASK, job, ["logistic"], repeats=2).measure(lines.append)
+        found = Comparison(TASK, job, ["logistic"], repeats=2).measure(
+            lines.append, FinishedRuns(tmp_path_factory.mktemp("runs") / "runs", {})
+        )
     return found, lines
 
 

@@ -83,12 +83,3 @@ def test_what_is_no_record_is_told(tmp_path: Path, text: str) -> None:
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(DataError, match=r"results\.json: not a pipeline\.results/2 file"):
         results.load(path)
-
-
-def test_what_older_records_hold_and_no_report_shows_is_left_out(tmp_path: Path) -> None:
-    data = example() | {"history": [{}], "profiles": [{}], "other_prices": [{}]}
-    data["price"] |= {"machine": "m", "date": "2026-01-31", "source": "a bill", "vcpus": 8.0}
-    for cell in data["cells"]:
-        cell |= {"trace": {"seconds": [0.0]}, "stopped_after": 9.0}
-        cell["diagnostics"] |= {"thresholds": [{}], "confused": [{}], "residuals": [{}]}
-    assert load(tmp_path, data) == load(tmp_path, example())

@@ -102,10 +102,10 @@ def test_a_damaged_run_is_made_again_and_the_others_are_not(path: Path, damage: 
 
 
 def test_what_cannot_be_kept_is_made_again(path: Path) -> None:
-    for finished in (FinishedRuns(path, HERE), FinishedRuns()):
-        finished.keep(report(np.array([object(), "a"], dtype=object)), "a")
-        assert (finished.find("a"), finished.resumed, finished.count) == (None, 0, 0)
-        finished.drop()
+    finished = FinishedRuns(path, HERE)
+    finished.keep(report(np.array([object(), "a"], dtype=object)), "a")
+    assert (finished.find("a"), finished.resumed, finished.count) == (None, 0, 0)
+    finished.drop()
     path.parent.write_text("in the way")
     with pytest.raises(OutputError, match="new"):
         FinishedRuns(path, HERE).keep(report(), "a")

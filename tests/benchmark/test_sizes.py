@@ -12,6 +12,7 @@ import pytest
 from pipeline.benchmark.compare import Comparison, cut
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.run import rounds, variants
+from pipeline.benchmark.run.resume import FinishedRuns
 from pipeline.task.task import Job
 from tasks.flights import TASK
 from tests.benchmark.test_compare import FakeWorker
@@ -57,7 +58,9 @@ def test_a_share_of_the_rows_is_drawn_in_order(table: Path, tmp_path: Path) -> N
 
 
 @pytest.fixture
-def swept(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[..., Results]:
+def swept(
+    monkeypatch: pytest.MonkeyPatch, small_flights: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Results]:
     """Measure with fake workers; those of a variant fail at the size 0.5."""
     monkeypatch.setattr(variants, "available", lambda package: False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -72,7 +75,9 @@ def swept(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[...,
         monkeypatch.setattr(rounds, "WorkerProcess", Small)
         job, lines = Job("flights", "", "", small_flights), list[str]()
         asked = Comparison(TASK, job, ["forest"], repeats=3, seeds=0, sizes=sizes)
-        found = asked.measure(lines.append)
+        found = asked.measure(
+            lines.append, FinishedRuns(tmp_path_factory.mktemp("runs") / "runs", {})
+        )
         assert fails or len(lines) == asked.runs
         return found
 

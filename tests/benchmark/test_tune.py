@@ -89,7 +89,7 @@ def test_what_was_found_is_judged_on_the_test_rows_and_saved(
         )
     complete = [trial for trial in search.trials if trial.score]
     assert search.best == max(complete, key=lambda trial: trial.score).number
-    assert search.ended == "all trials"
+    assert search.ended == "all trials ran"
     assert not record.protocol.smaller_is_better
     assert (record.task.rows_train, record.task.rows_test) == (len(train), len(test))
     metrics = search.tuned.metrics["roc_auc"] - search.untuned.metrics["roc_auc"]

@@ -55,7 +55,8 @@ def test_the_headline_is_what_the_test_rows_say() -> None:
     ],
 )
 def test_a_difference_is_judged_by_its_interval(name: str, interval: Interval, said: str) -> None:
-    assert page.improved(name, interval, ScoringInfo()).text == said
+    signs = {"roc_auc": 1, "log_loss": -1}
+    assert page.improved(name, interval, ScoringInfo(signs=signs)).text == said
 
 
 def test_how_trials_ended_is_said() -> None:
@@ -96,7 +97,7 @@ def test_the_page_says_how_to_run_what_was_found() -> None:
     record = tunings.normal()
     model = FilePart(file="a b.model/SHA256SUMS", sha256="0" * 64, bytes=9)
     search = replace(record.searches[0], model=model)
-    run, predict = page.commands(record, search)
+    run, predict = page.commands(record, search, Path())
     rate = search.trial(search.best).params[tunings.PREFIX + "learning_rate"]
     first = f" \\\n    --set {tunings.PREFIX}learning_rate={rate}"
     assert f"run flights --pipelines boosting{first}" in run
@@ -107,7 +108,7 @@ def test_the_page_says_how_to_run_what_was_found() -> None:
 def test_where_the_default_is_best_nothing_is_set_and_no_edge_is_said() -> None:
     record = tunings.normal()
     search = replace(record.searches[0], best=0)
-    [run] = page.commands(record, search)
+    [run] = page.commands(record, search, Path())
     assert run.endswith("run flights --pipelines boosting")
     text = page_html(page.tuning_page(replace(record, searches=[search])))
     assert "the default parameters are the best of 25 trials" in text

@@ -93,7 +93,7 @@ def search(pipeline: str, variant: str, made: list[TrialRecord], **more: Any) ->
     )  # fmt: skip
     own: dict[str, Any] = {
         "pipeline": pipeline, "variant": variant,
-        "ended": "all trials", "seconds": made[-1].seconds, "trials": made, "default": 0,
+        "ended": "all trials ran", "seconds": made[-1].seconds, "trials": made, "default": 0,
         "best": best,
         "edges": [f"The best {names[0]}, 0.29, lies at the high end of its range, 0.3."],
         "untuned": untuned, "tuned": tuned,
@@ -126,7 +126,7 @@ def record(
         ),
         "variants": variants, "pipelines": pipelines,
         "spaces": dict.fromkeys(names, space), "searches": list(searches), "cautions": [],
-        "baseline": {"roc_auc": 0.5},
+        "baseline": {"roc_auc": 0.5}, "scoring": base.scoring,
     }  # fmt: skip
     return TuningRecord(**(own | more))
 

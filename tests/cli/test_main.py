@@ -95,8 +95,7 @@ def test_run_keeps_a_valid_record(small_home: Path, tmp_path: Path) -> None:
     model = json.loads((out / "boosting.model" / "model.manifest.json").read_text())
     name, value = next(iter(model["metrics"].items()))
     assert call("models", tmp_path).out.splitlines() == [
-        f"{out / 'boosting.model'}  flights  boosting  trained on cpu  {name} {value:.4g}  "
-        f"{model['created']}"
+        f"{out / 'boosting.model'}  trained on cpu  {name} {value:.4g}  {model['created']}"
     ]
     assert call("models", tmp_path / "none").out.startswith(f"no models in {tmp_path / 'none'}; ")
 

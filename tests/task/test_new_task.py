@@ -288,7 +288,7 @@ def test_groups_are_never_cut_and_not_learnt_from(workspace, label) -> None:
         ({"split": "time", "by": "price"}, "--by price: this is the target"),
         ({"split": "groups"}, "--split groups needs --by"),
         ({"split": "time", "by": "street"}, "must hold dates or numbers"),
-        ({"split": "never"}, "--split never: choose from random, time, groups"),
+        ({"split": "never"}, "unknown --split 'never'; choose from: groups, random, time"),
         ({"by": "street"}, "--by needs --split time"),
         ({"name": "my houses"}, "--name my houses: write it as my_houses"),
         ({"name": "class"}, "write it as table_class"),

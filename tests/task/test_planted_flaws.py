@@ -27,6 +27,7 @@ from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.judge.verdict import every_caution, verdict
 from pipeline.benchmark.report.tuning_page import tuning_lines
 from pipeline.benchmark.run import rounds, variants, worker
+from pipeline.benchmark.run.resume import FinishedRuns
 from pipeline.benchmark.single import PredictedBatch
 from pipeline.benchmark.tune import publish_tuning
 from pipeline.task import task
@@ -262,7 +263,7 @@ def searched(folder: Path, low: float) -> list[str]:
     what = replace(what, spaces={"only": {"ridge__alpha": FloatDistribution(low, 1e6, log=True)}})
     record = publish_tuning(batch_of(folder, what, trials=12), folder / "out", lambda line: None)
     lines = tuning_lines(record, folder)
-    return [line for line in lines if line.startswith(("caution: ", *SEVERE))]
+    return [line for line in lines if line.startswith(SEVERE) or "end of its range" in line]
 
 
 def test_the_best_value_at_the_edge_of_a_search_is_found(tmp_path: Path) -> None:
@@ -300,7 +301,9 @@ def test_a_solver_that_gives_up_is_found(
     monkeypatch.setattr(variants, "available", lambda package: False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        record = Comparison(what, job, ["only"], "cpu", repeats=1).measure(str)
+        record = Comparison(what, job, ["only"], "cpu", repeats=1).measure(
+            str, FinishedRuns(tmp_path / "runs", {})
+        )
     found = verdict(record).cautions
     assert len(found) == (most == 3)
     for each in found:

@@ -20,9 +20,10 @@ from pipeline.files.files import table_files
 from pipeline.task import metrics, task
 from pipeline.task.task import Job
 from tests.names import one_in
+from tools.tasks import published
 
 ROOT = Path(__file__).parents[2]
-FILES = [ROOT / "tasks" / f"{name}.py" for name in task.published()]
+FILES = [ROOT / "tasks" / f"{name}.py" for name in published()]
 NAMES = [path.stem for path in FILES]
 TASKS = {name: importlib.import_module(f"tasks.{name}").TASK for name in NAMES}
 SPECS = [(name, pipeline) for name in NAMES for pipeline in TASKS[name].pipelines]
@@ -71,7 +72,7 @@ def test_all_tasks_of_the_project_are_tested_and_no_one_elses(
         (tmp_path / "tasks" / f"{name}.py").write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tasks, "__path__", [str(tmp_path / "tasks")])
-    assert task.published() == NAMES
+    assert published() == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -31,6 +31,7 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.run import measure, rounds
+from pipeline.benchmark.run.resume import FinishedRuns
 from pipeline.benchmark.single import PredictedBatch
 from pipeline.errors import ConfigError, DataError
 from pipeline.table import partitioned
@@ -242,7 +243,9 @@ def test_what_no_run_can_use_is_refused_before_any(
     task, job = replace(task, pipelines=near), Job("own", "", "cpu", write(y))
     lines: list[str] = []
     for asked in (
-        lambda: Comparison(task, job, ["near", "linear"]).measure(lines.append),
+        lambda: Comparison(task, job, ["near", "linear"]).measure(
+            lines.append, FinishedRuns(tmp_path / "runs", {})
+        ),
         lambda: PredictedBatch(task, job, ["near", "linear"]).run(tmp_path, lines.append),
     ):
         with pytest.raises((ConfigError, DataError), match="^own: "):

@@ -167,7 +167,7 @@ def test_a_timeout_before_the_first_trial_ends_lets_it_end(
     monkeypatch.setattr(loop, "time", clock)
     search = failing(trials=50, timeout=0.5, prune=prune, scoring=clock.scorer)
     search.set_params(estimator__worst=2.0)
-    message = "timeout=0.5 ended before .* after 3 s; one trial .* about 15 s, enough for 5"
+    message = "timeout=0.5 ended before .* after 3.00 s; one trial .* about 15 s, enough for 5"
     with pytest.warns(UserWarning, match=message) as warned:
         search.fit(SCALED, y)
     assert [each.filename for each in warned] == [__file__]

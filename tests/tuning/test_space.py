@@ -229,7 +229,7 @@ def test_what_nothing_can_be_drawn_from_is_refused(given: Any, says: str) -> Non
     ("given", "estimator", "says"),
     [
         ({"C": [1]}, MODEL, "did you mean 'estimator__logisticregression__C'"),
-        ({"logisticregression__C": [1]}, MODEL, "begin with estimator__, as 'estimator__logistic"),
+        ({"logisticregression__C": [1]}, MODEL, "did you mean 'estimator__logisticregression__C'"),
         ({"zzz": [1]}, PIPE, r"see its get_params\(\)"),
         ({}, PIPE, "space is empty"),
         (5, PIPE, "space is of type int"),

@@ -168,7 +168,7 @@ def notes(results: Results) -> str:
         cases = [case.name for case in results.cases if case.facts["rows"] == rows]
         ratios = [each[0].value for case in cases if (each := beside(results, case, kind))]
         if ratios:
-            middle = report.speed(Ratio(float(np.median(ratios)), None, 1))
+            middle = report.speed(Ratio(float(np.median(ratios)), None))
             met = f"{sum(1 / ratio >= LEAST for ratio in ratios)} of {len(ratios)}"
             slower = str(sum(ratio > 1 for ratio in ratios))
             lines.append([f"{rows:,}", FORMATS[kind], middle, met, slower])

@@ -308,7 +308,7 @@ def _summary(found: list[Beside]) -> Iterator[str]:
     yield str(len(found))
     if found:
         median = float(np.median([time.value for time, _ in found]))
-        yield report.speed(Ratio(median, None, 1))
+        yield report.speed(Ratio(median, None))
         yield str(sum((time.interval or [time.value])[-1] > SLOWER for time, _ in found))
         yield str(sum(not equal for _, equal in found))
 

@@ -67,13 +67,13 @@ def against(title: str, phase: str, other: str) -> Column:
 def speed(found: Ratio | None) -> str:
     """Write how much faster or slower it is, with the interval.
 
-    >>> speed(Ratio(0.125, (0.1, 0.2), 7))
+    >>> speed(Ratio(0.125, (0.1, 0.2)))
     '8.0× faster (5.0–10.0)'
-    >>> speed(Ratio(1.25, (0.8, 1.3), 7))
+    >>> speed(Ratio(1.25, (0.8, 1.3)))
     '1.25× slower (1.30× slower to 1.25× faster)'
-    >>> speed(Ratio(0.5, None, 1))
+    >>> speed(Ratio(0.5, None))
     '2.00× faster'
-    >>> speed(Ratio(1.001, (0.9, 1.1), 7))
+    >>> speed(Ratio(1.001, (0.9, 1.1)))
     'as fast (1.10× slower to 1.11× faster)'
     """
     if found is None:

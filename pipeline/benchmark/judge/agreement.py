@@ -54,10 +54,9 @@ def agreement(ours: np.ndarray, reference: np.ndarray, kind: Kind) -> Agreement:
     1.0
     """
     if kind == "clusters":  # whose numbers say nothing, nor does a turn of an embedding
-        none: Any = dict.fromkeys(("max_difference", "mean_difference", "same_decision"))
         if ours.dtype.names is None:
-            return Agreement(**none, adjusted_rand=float(adjusted_rand_score(reference, ours)))
-        return Agreement(**none, shared_neighbours=_shared(ours, reference))
+            return Agreement(adjusted_rand=float(adjusted_rand_score(reference, ours)))
+        return Agreement(shared_neighbours=_shared(ours, reference))
     gaps: Any = ours, reference
     same: Any = None
     if kind == "multiclass":

@@ -31,22 +31,10 @@ MOST_CLASSES = 20
 def diagnose(
     y_true: np.ndarray, predicted: np.ndarray, kind: Kind, classes: Any, program: Estimator
 ) -> Diagnostics | None:
-    """Return where predictions for the test rows are right and wrong.
+    """Return where predictions for the test rows are right and wrong; None where the kind has none.
 
-    Parameters
-    ----------
-    y_true, predicted : numpy.ndarray, shape (n_test,)
-        As `pipeline.task.metrics` has them.
-    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
-    classes : numpy.ndarray or None
-        For whose places truth and prediction stand.
-    program : estimator
-        That predicted; the scores of a detector of outliers are no probabilities.
-
-    Returns
-    -------
-    Diagnostics or None
-        None where the kind has none.
+    Truth and predictions are as `pipeline.task.metrics` has them. The program says whether the
+    predictions are probabilities, which the scores of a detector of outliers are not.
     """
     truth, said = part(y_true, "target"), part(predicted, "prediction")
     if truth is None or said is None:
@@ -78,18 +66,8 @@ def curves(
 ) -> tuple[Curve | None, Curve | None]:
     """Return the ROC curve and the precision–recall curve, thinned to `POINTS` points.
 
-    Parameters
-    ----------
-    truth : numpy.ndarray of {0, 1}, shape (n_rows,)
-    score, weights : numpy.ndarray of float, shape (n_rows,)
+    There are none where the rows that count are all of one class, or a score is not finite.
 
-    Returns
-    -------
-    tuple of Curve or None
-        None where the rows that count are all of one class, or a score is not finite.
-
-    Examples
-    --------
     >>> roc, both = curves(np.array([0, 1, 1]), np.array([0.2, 0.1, 0.7]), np.ones(3))
     >>> roc.x, roc.y, roc.area
     ([0.0, 0.0, 1.0, 1.0], [0.0, 0.5, 0.5, 1.0], 0.5)
@@ -121,13 +99,6 @@ def calibration(truth: np.ndarray, chance: np.ndarray, weights: np.ndarray) -> l
     The bins are those of `sklearn.calibration.calibration_curve` with ``strategy="quantile"``,
     which takes no weights and says no counts.
 
-    Parameters
-    ----------
-    truth : numpy.ndarray of {0, 1}, shape (n_rows,)
-    chance, weights : numpy.ndarray of float, shape (n_rows,)
-
-    Examples
-    --------
     >>> chance = np.array([0.1, 0.1, 0.8, 0.8])
     >>> found = calibration(np.array([0, 0, 1, 0]), chance, np.ones(4))
     >>> [(each.rows, each.predicted, each.positive) for each in found]

@@ -14,7 +14,7 @@ the test rows at random and d_g the difference without group g, the variance of 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -35,8 +35,6 @@ TOO_FEW = 3
 """With fewer runs on either side there is no interval."""
 BUSY = 0.25
 """Share of the processors' time that other processes took, above which there is no verdict."""
-TASKS = 5
-"""With fewer there is no mean over tasks."""
 ROUNDING = 1e-12
 """A difference that equals its margin but for the last bits of a double is equal to it."""
 
@@ -54,8 +52,6 @@ class Ratio(NamedTuple):
     value: float
     interval: tuple[float, float] | None
     """The 95 % interval; None where the runs are too few."""
-    n: int
-    """Runs on the side that has fewer."""
     doubt: str = ""
     """Why there is no verdict; empty where there is one."""
 
@@ -127,70 +123,45 @@ def speed(results: Results, pipeline: str, variant: str) -> Speed | None:
         return None
     times = _totals(cell)
     base = None if variant == REFERENCE else measured(results, pipeline, REFERENCE)
-    doubt = "the machine was busy" if base and busy(results, cell, base) else ""
+    busy = base and others_share(results, (cell, base)) > BUSY
+    doubt = "the machine was busy" if busy else ""
     against = ratio(times, _totals(base), doubt) if base else None
     median = float(np.median(times))
     return Speed(len(times), median, float(times.min()), float(times.max()), against)
 
 
-def others_share(results: Results, cells: Iterable[Cell]) -> float | None:
-    """Return the share of the processors' time that other processes took during timed runs.
-
-    None where no run has it recorded.
-    """
-    runs = [run for cell in cells for run in cell.runs if run.other_cpu_seconds is not None]
+def others_share(results: Results, cells: Iterable[Cell]) -> float:
+    """Return the share of the processors' time that other processes took during timed runs."""
+    runs = [run for cell in cells for run in cell.runs]
     total = results.machine.cores * sum(run.total for run in runs)
-    return sum(run.other_cpu_seconds or 0.0 for run in runs) / total if total else None
+    return sum(run.other_cpu_seconds for run in runs) / total if total else 0.0
 
 
-def busy(results: Results, *cells: Cell) -> bool:
-    """Return whether other processes disturbed the timed runs of these cells.
-
-    They did where they took more than `BUSY` of the processors' time. In a record without that
-    measurement the load average before the first run must not exceed the number of processors.
-    """
-    share, machine = others_share(results, cells), results.machine
-    return machine.load_before > machine.cores if share is None else share > BUSY
-
-
-def ratio(times: _Times, reference: _Times, doubt: str = "") -> Ratio | None:
+def ratio(times: _Times, reference: _Times, doubt: str = "") -> Ratio:
     """Compare two samples of times by the ratio of their medians.
 
     Both samples are resampled with replacement, independently and with a fixed seed; the interval
-    is the central 95 % of the resampled ratios. None where a time is not above 0.
-
-    Parameters
-    ----------
-    times, reference : ndarray of shape (n_runs,)
-        Seconds.
-    doubt : str
-        Why there is no verdict, however many runs there are.
+    is the central 95 % of the resampled ratios. `doubt` is why there is no verdict, however many
+    runs there are.
     """
-    if min(times.min(), reference.min()) <= 0:
-        return None
     n = min(len(times), len(reference))
     value = float(np.median(times) / np.median(reference))
     doubt = f"fewer than {FEW} runs" if n < FEW else doubt
     if n < TOO_FEW:
-        return Ratio(value, None, n, doubt)
+        return Ratio(value, None, doubt)
 
     def ratio_of_medians(times: _Times, reference: _Times, axis: int) -> Any:
         return np.median(times, axis=axis) / np.median(reference, axis=axis)
 
-    return Ratio(value, interval_of((times, reference), ratio_of_medians), n, doubt)
-
-
-def interval_of(samples: tuple[_Times, ...], statistic: Callable[..., Any]) -> tuple[float, float]:
-    """Return the percentile bootstrap interval of a statistic, with a fixed seed."""
     low, high = bootstrap(
-        samples,
-        statistic,
+        (times, reference),
+        ratio_of_medians,
         n_resamples=RESAMPLES,
         confidence_level=LEVEL,
         method="percentile",
         rng=np.random.default_rng(0),
     ).confidence_interval
-    return float(low), float(high)
+    return Ratio(value, (float(low), float(high)), doubt)
 
 
 def _totals(cell: Cell) -> _Times:
@@ -234,48 +205,13 @@ def cell_parity(results: Results, pipeline: str, variant: str) -> Parity:
     return next((word for word in order if word in judged), "no margin")
 
 
-def over_tasks(records: Sequence[Results], variant: str) -> Ratio | None:
-    """Return the geometric mean of a variant's time ratios; None of fewer than `TASKS`.
-
-    The mean of ratios does not depend on what they are over (Fleming and Wallace, "How not to lie
-    with statistics: the correct way to summarize benchmark results", Communications of the ACM 29,
-    1986). Pipelines of one task are no independent draws, so each task counts once, by the mean of
-    its logarithms, and the interval is bootstrapped over tasks. Left out is what was not timed,
-    what has no verdict and what fails on quality.
-    """
-    means = []
-    for each in records:
-        ratios = [
-            timed.ratio.value
-            for pipeline in each.pipelines
-            if (timed := speed(each, pipeline.name, variant))
-            and timed.ratio
-            and not timed.ratio.doubt
-            and cell_parity(each, pipeline.name, variant) != "FAIL"
-        ]
-        means += [np.log(ratios).mean()] if ratios else []
-    if len(means) < TASKS:
-        return None
-    low, high = np.exp(interval_of((np.asarray(means),), np.mean))
-    return Ratio(float(np.exp(np.mean(means))), (float(low), float(high)), len(means))
-
-
 def differences(
     metrics: Mapping[str, Score], y_true: np.ndarray, ours: np.ndarray, reference: np.ndarray
 ) -> dict[str, Interval]:
-    """Return the interval of each metric's difference, ours less the reference's.
+    """Return the interval of each metric's difference on the same rows, ours less the reference's.
 
     A metric is left out that has no value without a group, as where it held all rows of a class.
 
-    Parameters
-    ----------
-    metrics : mapping of str to callable
-        ``metric(y_true, prediction)``.
-    y_true, ours, reference : numpy.ndarray, one entry a row
-        Of the same test rows in the same order.
-
-    Examples
-    --------
     >>> y_true, guess = np.arange(100) % 2, np.arange(100) / 100
     >>> def accuracy(y_true, guess):
     ...     return float(np.mean(y_true == (guess > 0.5)))

@@ -26,7 +26,7 @@ from pipeline.benchmark.judge.statistics import (
 )
 from pipeline.benchmark.record.results import Cell, Results, Variant
 from pipeline.benchmark.record.tuning_record import TuningRecord
-from pipeline.task.cautions.caution import RANKS, in_rank, line
+from pipeline.task.cautions.caution import in_rank
 from pipeline.task.cautions.scores import of_scores
 from pipeline.task.numerals import on_gpu, share
 
@@ -117,7 +117,7 @@ def ranked(results: Results) -> list[str]:
     names = [pipeline.name for pipeline in results.pipelines]
     firsts = {name: found for name in names if (found := first_metric(results, name))}
     shared = {metric for metric, _ in firsts.values()}
-    sign = results.scoring.sign(next(iter(shared))) if len(shared) == 1 else None
+    sign = results.scoring.signs.get(next(iter(shared))) if len(shared) == 1 else None
     if sign is None:
         return names
     return sorted(names, key=lambda n: -sign * firsts[n][1] if n in firsts else math.inf)
@@ -127,7 +127,7 @@ def _best(results: Results) -> str:
     """Return the first of `ranked` if it ran and there is an order."""
     first = ranked(results)[0] if results.pipelines else ""
     found = first_metric(results, first)
-    return first if found and results.scoring.sign(found[0]) else ""
+    return first if found and results.scoring.signs.get(found[0]) else ""
 
 
 def _rivals(results: Results) -> list[Variant]:
@@ -173,7 +173,7 @@ def _caveats(results: Results) -> Iterator[str]:
             f"The machine was busy: load average {machine.load_before:.2f} on {machine.cores} "
             "processors before the first run."
         )
-    if (others := others_share(results, results.cells) or 0.0) > BUSY:
+    if (others := others_share(results, results.cells)) > BUSY:
         yield f"The machine was busy: other processes took {share(others)} of its processors' time."
     if resumed := results.protocol.resumed:
         yield f"The comparison was interrupted and resumed: {resumed} runs are from before."
@@ -206,8 +206,7 @@ def _cell_caveats(
 
 def _processors(cell: Cell | None) -> float:
     """Return the median of the processors that the runs kept busy."""
-    shares = [run.cpu_seconds / run.total for run in cell.runs if run.cpu_seconds] if cell else []
-    return median(shares) if shares else 0.0
+    return median(run.cpu_seconds / run.total for run in cell.runs) if cell else 0.0
 
 
 def first_metric(results: Results, pipeline: str) -> tuple[str, float] | None:
@@ -229,29 +228,18 @@ def every_caution(results: Results) -> list[str]:
 def with_doubts(
     record: Results | TuningRecord, models: Sequence[tuple[str, Mapping[str, float]]]
 ) -> list[str]:
-    """Return the cautions of a table between what the scores tell, the worst first.
-
-    Parameters
-    ----------
-    record : Results or TuningRecord
-    models : sequence of tuple
-        The name of each, and its metrics.
-    """
+    """Return what the scores of models, by name, tell, and then the cautions of the table."""
     scoring = record.scoring
-    found = [c for model in models for c in of_scores(*model, record.baseline, scoring)]
-    first, last = (
-        in_rank([c for c in found if (RANKS[c.id] == 1) == worthless], scoring.mute)
-        for worthless in (True, False)
-    )
-    return [*first, *record.cautions, *last]
+    found = (c for model in models for c in of_scores(*model, record.baseline, scoring))
+    return [*in_rank(found, scoring.mute), *record.cautions]
 
 
 def in_terminal(cautions: Sequence[str], where: object) -> Iterator[str]:
     """Yield the lines of the first cautions, and where the others are.
 
-    >>> [*in_terminal(["'x' is a copy of the target."], "record.json")]
-    ["caution: 'x' is a copy of the target."]
+    >>> [*in_terminal([*"abcdefghi"], "record.json")][-2:]
+    ['h', '1 more cautions: record.json']
     """
-    yield from map(line, cautions[:SHOWN])
+    yield from cautions[:SHOWN]
     if len(cautions) > SHOWN:
         yield f"{len(cautions) - SHOWN} more cautions: {where}"

@@ -9,7 +9,7 @@ refused when a file is read.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -98,19 +98,19 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     total: float
     stages: dict[str, float]
     """Stage -> seconds: read, preprocess, copy, fit, predict."""
-    cpu_seconds: float | None = None
+    cpu_seconds: float
     """Processor time of all threads; divided by `total`, the number of busy processors."""
-    other_cpu_seconds: float | None = None
+    other_cpu_seconds: float
     """Processor time of other processes meanwhile."""
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Predictions compared with the reference's, over all test rows; None where undefined."""
 
-    max_difference: float | None
-    mean_difference: float | None
+    max_difference: float | None = None
+    mean_difference: float | None = None
     """Mean absolute difference of probabilities, numbers or scores."""
-    same_decision: float | None
+    same_decision: float | None = None
     """Share of rows on the same side of 0.5, or of the same class."""
     adjusted_rand: float | None = None
     """Adjusted Rand index of two clusterings."""
@@ -227,7 +227,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A comparison; that of ``pipeline run`` has one variant."""
 
-    schema: Literal["pipeline.results/2", "pipeline.results/1"]
+    schema: Literal["pipeline.results/2"]
     created: str
     """ISO 8601, UTC."""
     task: TaskInfo
@@ -257,32 +257,5 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def load(path: Path) -> Results:
-    """Read and validate a results file.
-
-    Raises
-    ------
-    DataError
-        The file is missing, is not JSON, or does not have the schema.
-    """
-    return records.load_record(
-        path, Results, schema=SCHEMA, command=f"{COMMAND} report TASK", adapt=_without_dropped
-    )
-
-
-def _without_dropped(data: Any) -> Any:
-    """Leave out what older records hold and no report shows."""
-    whole = data if isinstance(data, dict) else {}
-    _drop(whole, "fingerprint", "history", "other_prices", "profiles")
-    price = whole.get("price")
-    if isinstance(price, dict) and "machine" in price:
-        whole["price"] = {name: price.get(name) for name in ("per_hour", "currency")}
-    for cell in whole["cells"] if isinstance(whole.get("cells"), list) else ():
-        _drop(cell, "importance", "stopped_after", "trace")
-        found = cell.get("diagnostics") if isinstance(cell, dict) else None
-        _drop(found, "confused", "residuals", "thresholds")
-    return data
-
-
-def _drop(part: Any, *names: str) -> None:
-    for name in names if isinstance(part, dict) else ():
-        part.pop(name, None)
+    """Read and validate a results file; see `pipeline.records.load_record`."""
+    return records.load_record(path, Results, schema=SCHEMA, command=f"{COMMAND} report TASK")

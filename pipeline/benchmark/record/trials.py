@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.benchmark.record.tuning_record import ParameterRecord, TrialRecord
 from pipeline.compile import source_code
-from pipeline.tuning.default_spaces import is_limit, unset
+from pipeline.tuning.default_spaces import unset
 from pipeline.tuning.space import Listed, Space
 from pipeline.tuning.study import recall
 from pipeline.tuning.tuned import COMPLETE
@@ -44,13 +44,6 @@ def records_of_trials(study: Study, space: Space, sign: int) -> list[TrialRecord
     ]
 
 
-def trial_as_it_is(study: Study, space: Space) -> int | None:
-    """Return the number of the trial with the estimator's own parameters, if there is one."""
-    own = space.place(space.estimator.get_params())
-    ended = (each for each in study.get_trials(deepcopy=False) if each.state.is_finished())
-    return next((each.number for each in ended if each.params == own), None)
-
-
 def records_of_space(space: Space) -> list[ParameterRecord]:
     """Return the range or the choices of each parameter, by its name in the pipeline."""
     own = space.estimator.get_params()
@@ -74,25 +67,18 @@ def records_of_space(space: Space) -> list[ParameterRecord]:
 def edges_of(space: Space, trial: FrozenTrial) -> list[str]:
     """Return sentences that say which numbers of a trial lie at an end of their range.
 
-    The ends that no valid value is beyond are left out, as is the estimator's own value.
+    The estimator's own value is left out, and so are 0 and 1, beyond which few values are valid.
     """
-    own = space.estimator.get_params()
     values, edges = space.read(trial.params), []
     for here in records_of_space(space):
-        if here.low is None or here.high is None:
-            continue
         value = values[PREFIX + here.name]
-        if value == here.default:
+        if here.low is None or here.high is None or value == here.default:
             continue
-        place_of_step, _, name = (PREFIX + here.name).rpartition("__")
-        step = values.get(place_of_step, own.get(place_of_step))
-        ends = np.array([here.low, here.high], float)
-        at = value, *ends
+        at = value, here.low, here.high
         place, low, high = np.log(at) if here.log else at
         near = 0.0 if here.kind == "int" else EDGE * (high - low)
-        for end, gap, limit in (("low", place - low, ends[0]), ("high", high - place, ends[1])):
-            sides = {"whole": here.kind == "int", "high": end == "high"}
-            if low < high and gap <= near and not is_limit(step, name, limit, **sides):
+        for end, gap, limit in (("low", place - low, here.low), ("high", high - place, here.high)):
+            if low < high and gap <= near and limit not in (0, 1):
                 edges.append(
                     f"The best {here.name}, {value:.6g}, lies at the {end} end of its "
                     f"range, {limit:.6g}. Widen the range: a better value may be beyond it."

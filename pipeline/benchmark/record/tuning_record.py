@@ -77,7 +77,7 @@ class SearchRecord(msgspec.Struct, frozen=True, kw_only=True):
     variant: str
     """``"cpu"`` or ``"cuda"``."""
     ended: str
-    """What ended it, in words: all trials, the time, or an interrupt."""
+    """What ended it: "all trials ran", "timeout" or "Ctrl-C"."""
     seconds: float
     """Of searching: what `TuningProtocol.timeout` bounds."""
     trials: list[TrialRecord]
@@ -154,13 +154,7 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def load_tuning(path: Path) -> TuningRecord:
-    """Read and validate a record.
-
-    Raises
-    ------
-    DataError
-        The file is missing, is not JSON, or does not have the schema.
-    """
+    """Read and validate a record; see `pipeline.records.load_record`."""
     return records.load_record(
         path, TuningRecord, schema=TUNING_SCHEMA, command=f"{COMMAND} tune TASK"
     )

@@ -60,10 +60,7 @@ def in_python(model: str | Path) -> str:
 
 def _training(results: Results, pipeline: str) -> list[str]:
     """Return the words that train a pipeline with the options that a comparison had."""
-    try:
-        words = shlex.split(re.sub(r"(?<= --)([a-z-]+)=", r"\1 ", results.source.command))
-    except ValueError:
-        words = []
+    words = shlex.split(re.sub(r"(?<= --)([a-z-]+)=", r"\1 ", results.source.command))
     kept = [word for pair in pairwise(words) if pair[0] in _KEPT for word in pair]
     return ["run", results.task.name, *kept, "--pipelines", pipeline]
 
@@ -112,8 +109,6 @@ def protocol(results: Results) -> Card:
 def machine_line(host: Machine) -> str:
     """Return the machine in one line.
 
-    Examples
-    --------
     >>> host = Machine(
     ...     cpu="CPU 1", cores=8, memory_bytes=2**34, system="", python="", packages={}, threads={},
     ...     load_before=0.0, gpus=[], no_gpu_why="",

@@ -225,10 +225,8 @@ def _stacks(results: Results, pipeline: str) -> tuple[Stack, ...]:
         for variant, each in timed.items()
         if each.ratio and each.ratio.interval
     }
-    every = [each.median for each in timed.values()]
-    longest = max((*every, *(high for _, high in intervals.values())), default=0.0)
-    if longest <= 0:
-        return ()
+    ends = [each.median for each in timed.values()] + [high for _, high in intervals.values()]
+    longest = max(ends, default=0.0)
     stacks = []
     for variant, each in timed.items():
         taken = [max(part, 0.0) for part in stages(results, pipeline, variant).values()]
@@ -258,7 +256,7 @@ def _stacks(results: Results, pipeline: str) -> tuple[Stack, ...]:
 def size_figure(results: Results, pipeline: str) -> Curves | None:
     """Return the seconds over the rows of a pipeline that was measured at several sizes."""
     times = each_variant(results, lambda name: _by_rows(results, pipeline, name))
-    if min((min(runs) for each in times.values() for runs in each.values()), default=0) <= 0:
+    if not times:
         return None
     lines = []
     for name, each in times.items():

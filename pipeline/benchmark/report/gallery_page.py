@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 from pipeline.benchmark.judge.statistics import (
     REFERENCE,
-    TASKS,
-    Ratio,
     cell_parity,
-    over_tasks,
     speed,
 )
 from pipeline.benchmark.judge.verdict import first_metric
 from pipeline.benchmark.record.results import Results, load
 from pipeline.benchmark.report.cards import machine_line
 from pipeline.benchmark.report.html import page_html
-from pipeline.benchmark.report.html_table import ReportTable, Row, TableCell, how_fast, row, span
+from pipeline.benchmark.report.html_table import (
+    ReportTable,
+    Row,
+    TableCell,
+    claim,
+    row,
+)
 from pipeline.benchmark.report.panels import Page, Panel, Piece
 from pipeline.benchmark.report.runs_csv import runs_csv
 from pipeline.errors import DataError
@@ -27,14 +29,9 @@ from pipeline.optional import COMMAND
 from pipeline.system.atomic import write_text
 from pipeline.task.numerals import MISSING, beside_dummy, count
 
-SHADES = 4
-"""To each side of equal, each up to a factor of 2 from the one before."""
 _NOTE = (
     "Speed: median time of plain scikit-learn over the variant's, or the other way round where it "
-    "is slower; a shade darker for each factor of 2. Where quality fails or no difference is "
-    f"shown, the time has no shade. Geometric mean: from {TASKS} tasks on, each counts once, with "
-    "the 95 % interval of a bootstrap over tasks; what fails on quality or has no times is left "
-    "out."
+    "is slower."
 )
 
 
@@ -42,23 +39,19 @@ def gallery_page(records: Mapping[str, Results]) -> Page:
     """Return the page over records by the name of their folder; the report lies in it."""
     machines = "; ".join(sorted({machine_line(each.machine) for each in records.values()}))
     lead = f"{count(len(records), 'report')}. {machines}"
-    pieces = [Piece("table", speed_table(records), "speed", "heat")]
+    pieces = [Piece("table", speed_table(records), "speed")]
     panels = {"tasks": Panel("Each pipeline of each task", pieces)}
     files = {"gallery.csv": "every run of every task as a table"}
     return Page("Comparisons of all tasks", lead, panels, files)
 
 
 def speed_table(records: Mapping[str, Results]) -> ReportTable:
-    """Return a row for each pipeline of each task, and the means of the variants."""
+    """Return a row for each pipeline of each task."""
     every = [*records.values()]
     ran = {cell.variant for each in every for cell in each.cells if cell.runs}
     names = dict.fromkeys(variant.name for each in every for variant in each.variants)
     variants = [name for name in names if name in ran and name != REFERENCE]
     rows = [one for name, each in records.items() for one in _rows(name, each, variants)]
-    means = [over_tasks(every, name) for name in variants]
-    if any(means):
-        cells = (_mean(mean) if mean else MISSING for mean in means)
-        rows.append(row("All tasks", "geometric mean", *cells, ""))
     head = "Task", "Pipeline", *variants, "Metric"
     return ReportTable(
         "Speed against plain scikit-learn", head, "l" * len(head), tuple(rows), _NOTE
@@ -75,50 +68,16 @@ def _rows(task: str, found: Results, variants: Sequence[str]) -> Iterator[Row]:
 
 
 def compared(found: Results, pipeline: str, variant: str) -> TableCell:
-    """Return how fast a variant is on a pipeline, with its shade, or that it has no times."""
+    """Return how fast a variant is on a pipeline, or that it has no times."""
     timed, cell = speed(found, pipeline, variant), found.cell(pipeline, variant)
     if timed is None or timed.ratio is None:
         failed = cell is not None and cell.status == "failed"
         return TableCell("failed", "bad") if failed else TableCell(MISSING)
-    if cell_parity(found, pipeline, variant) == "FAIL":
-        return TableCell("quality fails", "bad")
-    said = how_fast(timed.ratio)
-    return TableCell(said.text, shade(timed.ratio.value) if said.tone else "")
-
-
-def _mean(mean: Ratio) -> TableCell:
-    said = how_fast(mean)
-    text = f"{said.text} ({span(mean)}; {mean.n} tasks)"
-    return TableCell(text, shade(mean.value) if said.tone else "")
-
-
-def shade(ratio: float) -> str:
-    """Return the shade of a ratio of times.
-
-    Examples
-    --------
-    >>> [shade(ratio) for ratio in (0.01, 0.3, 0.9, 1.2, 3.0)]
-    ['f4', 'f2', 'f1', 's1', 's2']
-    """
-    step = min(SHADES, max(1, math.ceil(abs(math.log2(ratio)))))
-    return f"{'f' if ratio < 1 else 's'}{step}"
+    return claim(timed.ratio, cell_parity(found, pipeline, variant))
 
 
 def build_gallery(out: Path) -> Path:
-    """Write the page over the reports that are there; return its path.
-
-    ``gallery.csv`` lies beside it.
-
-    Parameters
-    ----------
-    out : Path
-        Folder of the reports, one folder per task.
-
-    Raises
-    ------
-    DataError
-        There is no report, or a record is none.
-    """
+    """Write the page over the reports in a folder, and ``gallery.csv``; return its path."""
     records = {path.parent.name: load(path) for path in sorted(out.glob("*/results.json"))}
     if not records:
         raise DataError(f"{out}: holds no report; create one with `{COMMAND} report TASK`")

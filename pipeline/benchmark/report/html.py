@@ -18,13 +18,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def write_page(page: Page, folder: Path) -> None:
-    """Write ``index.html`` and ``report.md``; the same page gives the same bytes.
-
-    Raises
-    ------
-    OutputError
-        The folder is not writable, the disk is full, or a file is in the way.
-    """
+    """Write ``index.html`` and ``report.md``; the same page gives the same bytes."""
     write_text(folder / "index.html", page_html(page))
     write_text(folder / "report.md", page_markdown(page))
 

@@ -53,11 +53,9 @@ def row(*values: str | TableCell) -> Row:
 def how_fast(ratio: Ratio) -> TableCell:
     """Write how fast a variant is, or why that is not known.
 
-    Examples
-    --------
-    >>> how_fast(Ratio(0.4, (0.39, 0.41), 7)), how_fast(Ratio(1.4, (0.9, 1.5), 7)).text
+    >>> how_fast(Ratio(0.4, (0.39, 0.41))), how_fast(Ratio(1.4, (0.9, 1.5))).text
     (TableCell(text='2.50× faster', tone='good', link=''), 'no difference shown')
-    >>> how_fast(Ratio(0.4, (0.39, 0.41), 3, "fewer than 5 runs")).text
+    >>> how_fast(Ratio(0.4, (0.39, 0.41), "fewer than 5 runs")).text
     'no verdict: fewer than 5 runs'
     """
     if ratio.outcome in ("faster", "slower"):
@@ -68,7 +66,7 @@ def how_fast(ratio: Ratio) -> TableCell:
 def claim(ratio: Ratio | None, parity: Parity) -> TableCell:
     """Write how fast a variant is, if its quality allows to say so.
 
-    >>> claim(Ratio(0.5, (0.4, 0.6), 7), "FAIL").text, claim(None, "no margin").text
+    >>> claim(Ratio(0.5, (0.4, 0.6)), "FAIL").text, claim(None, "no margin").text
     ('no claim: quality fails', '–')
     """
     if ratio is None:
@@ -79,9 +77,7 @@ def claim(ratio: Ratio | None, parity: Parity) -> TableCell:
 def span(ratio: Ratio) -> str:
     """Write the interval of how fast a variant is, where there are enough runs for one.
 
-    Examples
-    --------
-    >>> span(Ratio(0.4, (0.25, 0.5), 7)), span(Ratio(1.4, (0.8, 1.5), 3)), span(Ratio(1, None, 2))
+    >>> span(Ratio(0.4, (0.25, 0.5))), span(Ratio(1.4, (0.8, 1.5))), span(Ratio(1, None))
     ('2.00–4.00×', '1.50× slower to 1.25× faster', '–')
     """
     if ratio.interval is None:

@@ -20,6 +20,7 @@ HOW_CURVED = (
     "ordered by probability, with the 95 % interval (Wilson) of the share that is positive. On the "
     "diagonal, the probabilities are right."
 )
+Matrix = tuple[tuple[float, ...], ...]
 _TITLES = {0.0: "Least", 0.5: "Median", 1.0: "Largest"}
 
 
@@ -89,21 +90,17 @@ def residual_table(results: Results, pipeline: str, variant: str) -> Values | No
 
 def confusion_tables(results: Results) -> Iterator[ReportTable]:
     """Yield the true classes by the predicted ones, one matrix for the variants that agree."""
-    agreed: list[tuple[str, list[str], list[list[float]]]] = []
+    agreed: dict[tuple[str, Matrix], list[str]] = {}
     for pipeline, variant in pairs(results):
         counts = _of_cell(results, pipeline, variant).confusion
-        if not counts or len(counts) != len(results.task.classes):
-            continue
-        same = (each[1] for each in agreed if (each[0], each[2]) == (pipeline, counts))
-        if variants := next(same, None):
-            variants.append(variant)
-        else:
-            agreed.append((pipeline, [variant], counts))
-    return (_matrix(results.task.classes, *each) for each in agreed)
+        if counts and len(counts) == len(results.task.classes):
+            agreed.setdefault((pipeline, tuple(map(tuple, counts))), []).append(variant)
+    for (pipeline, matrix), variants in agreed.items():
+        yield _matrix(results.task.classes, pipeline, variants, matrix)
 
 
 def _matrix(
-    names: Sequence[str], pipeline: str, variants: list[str], counts: list[list[float]]
+    names: Sequence[str], pipeline: str, variants: Sequence[str], counts: Matrix
 ) -> ReportTable:
     columns = [sum(each) for each in zip(*counts, strict=True)]
     precision = [_share(counts[i][i], column) for i, column in enumerate(columns)]

@@ -267,7 +267,7 @@ def _resources(results: Results, pipeline: str, variant: str) -> Values | None:
     return (
         size(cell.peak_rss_bytes),
         times(cell.peak_rss_bytes / base.peak_rss_bytes) if base and compared else MISSING,
-        f"{last.cpu_seconds / last.total:.2f}" if last.cpu_seconds else MISSING,
+        f"{last.cpu_seconds / last.total:.2f}",
         MISSING if usage is None or usage.gpu_use is None else share(usage.gpu_use),
         MISSING if usage is None or usage.gpu_bytes is None else size(usage.gpu_bytes),
         ", ".join(joules) or "not measured",

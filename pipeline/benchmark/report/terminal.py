@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group
@@ -12,49 +12,38 @@ from rich.text import Text
 
 from pipeline.benchmark.judge.verdict import in_terminal, verdict
 from pipeline.benchmark.record.results import Results
-from pipeline.benchmark.report.html_table import ReportTable
 from pipeline.benchmark.report.tables import leaderboard
 from pipeline.errors import clean
 
 _WIDE = "Fit", "Predict"
 """Columns of the leaderboard that 80 columns have no room for."""
+_NOTE = "Total: median seconds of a run, end to end. Speed: beside plain scikit-learn."
 _STYLES = {"good": "green", "bad": "bold red", "quiet": "dim"}
 
 
 def terminal_report(results: Results, rest: Path = Path("results.json")) -> Group:
-    """Return the table and the first cautions; `rest` is the file of all."""
-    found, table = verdict(results), leaderboard(results)
-    kept = [place for place, name in enumerate(table.head) if not name.startswith(_WIDE)]
-    narrow = replace(
-        table,
-        head=tuple(table.head[place] for place in kept),
-        align="".join(table.align[place] for place in kept),
-        rows=tuple(tuple(row[place] for place in kept) for row in table.rows),
-    )
-    skipped = [found.skipped] if found.skipped else []
-    lines = [*skipped, *in_terminal(found.cautions, rest)]
-    note = "Total: median seconds of a run, end to end. Speed: beside plain scikit-learn."
-    return Group(rich_table(narrow, found.badge, note), *map(_text, lines))
+    """Return the table and the first cautions; `rest` is the file of all.
 
-
-def rich_table(value: ReportTable, title: str, caption: str) -> Table:
-    """Return a table for a terminal; words carry every verdict, colours only repeat it.
-
-    Names stay whole; what else is long goes over several lines.
+    Words carry every verdict, colours only repeat it. Names stay whole; what else is long goes over
+    several lines.
     """
+    found, board = verdict(results), leaderboard(results)
     table = Table(
-        title=_text(title),
-        caption=_text(caption),
+        title=_text(found.badge),
+        caption=_text(_NOTE),
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
         pad_edge=False,
         show_edge=False,
     )
-    for place, (name, side) in enumerate(zip(value.head, value.align, strict=True)):
-        table.add_column(_head(name), justify="right" if side == "r" else "left", no_wrap=place < 2)
-    for cells in value.rows:
-        table.add_row(*(_text(cell.text, cell.tone) for cell in cells))
-    return table
+    kept = [place for place, name in enumerate(board.head) if not name.startswith(_WIDE)]
+    for place in kept:
+        side: Literal["left", "right"] = "right" if board.align[place] == "r" else "left"
+        table.add_column(_head(board.head[place]), justify=side, no_wrap=place < 2)
+    for cells in board.rows:
+        table.add_row(*(_text(cells[place].text, cells[place].tone) for place in kept))
+    skipped = [found.skipped] if found.skipped else []
+    return Group(table, *map(_text, [*skipped, *in_terminal(found.cautions, rest)]))
 
 
 def _head(name: str) -> Text:

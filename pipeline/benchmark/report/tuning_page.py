@@ -28,8 +28,6 @@ from pipeline.tuning.tuned import too_short
 
 STATES = {"complete": "complete", "pruned": "stopped early", "failed": "failed"}
 """How a trial ended -> in words."""
-_ENDED = {"all trials": "all trials ran", "the time": "timeout"}
-"""What ended a search, as the record has it -> in words; "the time" is of older records."""
 
 
 def render_tuning(record: TuningRecord, folder: Path, final: Path | None = None) -> None:
@@ -54,22 +52,19 @@ def tuning_page(record: TuningRecord, folder: Path = Path()) -> Page:
         "tuning.json": "the record, from which every number here is derived",
         "report.md": "this page as Markdown",
     }
-    panels = {
-        anchor: panel._replace(pieces=partial(panel.pieces, folder=folder))
-        for anchor, panel in PANELS.items()
-    }
+    panels = {"summary": Panel("Result", partial(_result, folder=folder)), **PANELS}
     return Page(record.task.title, lead, shown(panels, record), files, "Tuning")
 
 
 def best_search(record: TuningRecord) -> SearchRecord | None:
     """Return the search with the best score over the folds, the first of equal ones."""
     sign = -1 if record.protocol.smaller_is_better else 1
-    scored = [
-        (sign * best.score, -place)
+    scores = {
+        place: sign * best.score
         for place, each in enumerate(record.searches)
         if (best := each.trial(each.best)) and best.score is not None
-    ]
-    return record.searches[-max(scored)[1]] if scored else None
+    }
+    return record.searches[max(scores, key=scores.__getitem__)] if scores else None
 
 
 def is_default(search: SearchRecord) -> bool:
@@ -144,7 +139,7 @@ def improved(name: str, interval: Interval | None, scoring: ScoringInfo) -> Tabl
         return TableCell("no interval", "quiet")
     if interval.low <= 0 <= interval.high:
         return TableCell("no difference shown")
-    sign = scoring.sign(name)
+    sign = scoring.signs.get(name)
     if sign is None:
         return TableCell("differs")
     worse = (interval.low > 0) == (sign < 0)
@@ -157,8 +152,7 @@ def ended(search: SearchRecord) -> str:
     counts = ", ".join(f"{states[state]} {word}" for state, word in STATES.items() if states[state])
     reasons = Counter(each.reason for each in search.trials if each.state == "failed")
     whys = "; ".join(f"{why} ({n} failed)" for why, n in reasons.most_common(3))
-    how = _ENDED.get(search.ended, search.ended)
-    return "; ".join(filter(None, (counts or "no trial ended", how, whys)))
+    return "; ".join(filter(None, (counts or "no trial ended", search.ended, whys)))
 
 
 def _result(record: TuningRecord, folder: Path) -> Iterator[Piece]:
@@ -227,7 +221,7 @@ def searches_table(record: TuningRecord) -> ReportTable:
     )
 
 
-def _parameters(record: TuningRecord, folder: Path) -> Iterator[Piece]:
+def _parameters(record: TuningRecord) -> Iterator[Piece]:
     tables = [parameter_table(record, each) for each in record.searches if each.best is not None]
     yield from numbered("table", tables, "parameters")
 
@@ -265,7 +259,7 @@ def _written(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _how(record: TuningRecord, folder: Path) -> Iterator[Piece]:
+def _how(record: TuningRecord) -> Iterator[Piece]:
     yield Piece("code", record.source.command)
     yield Piece("card", protocol_card(record))
     yield Piece("heading", "The machine")
@@ -291,15 +285,7 @@ def protocol_card(record: TuningRecord) -> Card:
     return [(name, value) for name, value in facts if value]
 
 
-def _code(record: TuningRecord, folder: Path) -> Iterator[Piece]:
-    for each in record.searches:
-        if each.tuned is not None:
-            yield Piece("heading", f"{each.pipeline}, {each.variant}")
-            yield Piece("code", each.tuned.code)
-            yield Piece("code", "\n".join(commands(record, each, folder)))
-
-
-def commands(record: TuningRecord, search: SearchRecord, folder: Path = Path()) -> Iterator[str]:
+def commands(record: TuningRecord, search: SearchRecord, folder: Path) -> Iterator[str]:
     """Yield the commands that run the tuned pipeline and predict with its saved model."""
     if best := search.trial(search.best):
         default = {each.name: each.default for each in record.spaces.get(search.pipeline, [])}
@@ -317,9 +303,7 @@ def commands(record: TuningRecord, search: SearchRecord, folder: Path = Path()) 
 
 
 PANELS = {
-    "summary": Panel("Result", _result),
     "parameters": Panel("Best parameters", _parameters, "defaults, best values, ranges"),
     "how": Panel("How to reproduce", _how, "command, protocol, machine"),
-    "code": Panel("Code of the tuned pipelines", _code, "and how to run them"),
 }
-"""By anchor, in the order of the page."""
+"""By anchor, in the order of the page, after the result."""

@@ -60,5 +60,5 @@ def _score(task: Task, job: Job) -> tuple[dict[str, float], ScoringInfo]:
     scored = outcome.y_true, outcome.predicted, outcome.classes
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        found = metrics.judge_where_possible(task, *scored)
+        found = metrics.judge(task, *scored, strict=False)
     return found, metrics.scoring_of(task, outcome.y_true, outcome.classes)

@@ -25,14 +25,8 @@ else:
 def enter(variant: str, descriptor: int, parent: int) -> None:
     """Put a variant's classes in place, then call what comes through a channel.
 
-    Parameters
-    ----------
-    variant : str
-    descriptor : int
-        Of the channel. It brings a pickled pair of a function and its second argument; the first
-        is the channel.
-    parent : int
-        The process that started this one, and ends it with its own end.
+    The channel brings a pickled pair of a function and its second argument; the first is the
+    channel. `parent` is the process that started this one, and ends it with its own end.
     """
     if sys.platform == "linux":
         c_function("prctl")(_PARENT_DEATH_SIGNAL, signal.SIGKILL)

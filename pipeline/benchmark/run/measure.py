@@ -96,13 +96,7 @@ def measure_once(task: Task, pipeline: Estimator, job: Job) -> Outcome:
 
 
 def check(task: Task, job: Job, pipelines: Sequence[str]) -> None:
-    """Refuse targets, classes and weights that no run could use, before there is any.
-
-    Raises
-    ------
-    ConfigError, DataError
-        See `pipeline.task.truth`.
-    """
+    """Refuse targets, classes and weights that no run could use, before there is any."""
     if task.kind == "clusters":
         return
     _, split = truth.split_of(task, job)

@@ -11,7 +11,6 @@ import io
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -26,30 +25,16 @@ _ARRAYS = ("y_true", "predicted", "classes")
 class FinishedRuns:
     """The finished runs of one comparison.
 
-    Parameters
-    ----------
-    path : Path, optional
-        The file, which is made when the first run is kept; without one nothing is kept.
-    fingerprint : mapping of str to str
-        What must be the same for a run to count; see `pipeline.benchmark.compare`.
-
-    Attributes
-    ----------
-    refused : list of str
-        What is not the same, so that the runs that were there are removed.
-    count : int
-        Runs that are kept.
-    resumed : int
-        Runs of an earlier command that have been used so far.
+    They are in the file at `path`, which is made when the first run is kept. They count only if
+    their fingerprint is the same: `refused` says what is not. `count` are those that are kept, and
+    `resumed` those of an earlier command that have been used so far.
     """
 
-    def __init__(
-        self, path: Path | None = None, fingerprint: Mapping[str, str] = MappingProxyType({})
-    ) -> None:
+    def __init__(self, path: Path, fingerprint: Mapping[str, str]) -> None:
         self.path, self.fingerprint, self.resumed = path, dict(fingerprint), 0
         self.refused: list[str] = []
         self._runs: dict[tuple[str, ...], Any] = {}
-        if path is not None and path.exists():
+        if path.exists():
             then, *runs = [*_lines(path)] or [{}]
             both = self.fingerprint.keys() | then.keys()
             self.refused = sorted(n for n in both if self.fingerprint.get(n) != then.get(n))
@@ -72,15 +57,7 @@ class FinishedRuns:
         return report
 
     def keep(self, report: RunReport, *name: str) -> None:
-        """Keep a report; one with objects other than texts is left out, and made again.
-
-        Raises
-        ------
-        OutputError
-            The disk is full or the folder cannot be written.
-        """
-        if self.path is None:
-            return
+        """Keep a report; one with objects other than texts is left out, and made again."""
         try:
             lines = [msgspec.json.encode({"name": name, "report": report}, enc_hook=_plain)]
         except NotImplementedError:
@@ -98,8 +75,7 @@ class FinishedRuns:
 
     def drop(self) -> None:
         """Remove all runs."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
 
 
 def _lines(path: Path) -> Iterator[Any]:

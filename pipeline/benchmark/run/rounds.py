@@ -43,20 +43,9 @@ def run_rounds(
 ) -> tuple[list[CellRuns], list[str]]:
     """Run a job's pipeline by all variants; what has failed once is not run again.
 
-    Parameters
-    ----------
-    plan : Plan
-    job : Job
-        Its variant is replaced.
-    names : sequence of str
-        Of the variants, the reference first.
-    label : sequence of str
-        Stands before the names of the pipeline and the variant in what is said and kept.
-
-    Returns
-    -------
-    tuple of list of CellRuns and list of str
-        The runs, and ``"pipeline/variant"`` in the order of the timed ones.
+    The first of the `names` is the reference. `label` stands before the names of the pipeline and
+    the variant in what is said and kept. Returns the runs, and ``"pipeline/variant"`` in the order
+    of the timed ones.
     """
     order: list[str] = []
     with ExitStack() as stack:

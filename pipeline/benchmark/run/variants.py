@@ -27,13 +27,7 @@ NEEDED = {
 
 
 def variants(device: str) -> list[Variant]:
-    """Return the variants for a device, with the reason where one cannot run.
-
-    Raises
-    ------
-    DeviceUnavailable
-        ``"cuda"`` was asked for and cannot be used here.
-    """
+    """Return the variants for a device, with the reason where one cannot run."""
     devices.choose(device)
     no_gpu = "device='cpu' was requested" if device == "cpu" else devices.obstacle()
     found = []

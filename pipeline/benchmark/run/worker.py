@@ -52,19 +52,11 @@ class RunReport(Outcome):
 
 
 class WorkerProcess:
-    """A process that runs one job again and again.
+    """A process that runs one job again and again: `run` returns a report a call.
 
     It is a new Python, not a fork, and imports nothing of the script that starts it. It has a
     session of its own (on Windows, a process group), so that Ctrl-C does not reach it: the parent
     ends its workers itself. Only a session ends with what the worker started.
-
-    Parameters
-    ----------
-    job : Job
-
-    Examples
-    --------
-    ``with WorkerProcess(job) as worker: worker.run()`` returns a `RunReport` a call.
     """
 
     def __init__(self, job: Job) -> None:
@@ -96,17 +88,9 @@ class WorkerProcess:
         self._end(patience=5 if kind is None else 0)
 
     def run(self, seed: int | None = None) -> RunReport:
-        """Run the job once and return its report.
+        """Run the job once, with another seed if one is given, and return its report.
 
-        Parameters
-        ----------
-        seed : int, optional
-            In place of the job's.
-
-        Raises
-        ------
-        WorkerFailed
-            The run failed, or the process is gone.
+        `WorkerFailed` says that the run failed, or that the process is gone.
         """
         try:
             self._channel.send(seed)
@@ -143,20 +127,16 @@ def serve(channel: Connection, job: Job) -> None:
     """Run a job for each request on the channel; send its report, or an error in words."""
     keep_freed_memory()
     warnings.simplefilter("ignore")
-    while True:
-        try:
+    with suppress(EOFError, OSError):  # The parent has closed the channel.
+        while True:
             seed = channel.recv()
-            channel.send(_try(job if seed is None else replace(job, seed=seed)))
-        except (EOFError, OSError):
-            return
-        gc.collect()
-
-
-def _try(job: Job) -> RunReport | str:
-    try:
-        return once(job)
-    except Exception as error:
-        return describe_fault(error)
+            try:
+                answer: RunReport | str = once(job if seed is None else replace(job, seed=seed))
+            except Exception as error:
+                answer = describe_fault(error)
+            channel.send(answer)
+            del answer
+            gc.collect()
 
 
 def once(job: Job) -> RunReport:
@@ -168,9 +148,8 @@ def measured(what: Task, job: Job) -> tuple[Outcome, RunReport]:
     """Run a job of a task in this process; return the outcome and its report."""
     others, start = others_seconds(), time.process_time()
     with watching(gpu=job.variant in ON_GPU) as seen:
-        outcome = measure.measure_once(
-            what, what.pipeline(job.pipeline, job.seed, job.changes), job
-        )
+        pipeline = what.pipeline(job.pipeline, job.seed, job.changes)
+        outcome = measure.measure_once(what, pipeline, job)
     cpu_seconds, peak = time.process_time() - start, peak_rss()
     return outcome, RunReport(
         **vars(outcome) | dict.fromkeys(("model", "reading", "weights")),

@@ -69,13 +69,3 @@ def in_rank(found: Iterable[Caution], mute: Collection[str] = ()) -> list[str]:
     """
     kept = (caution for caution in found if caution.id not in mute)
     return [str(caution) for caution in sorted(kept, key=lambda caution: RANKS[caution.id])]
-
-
-def line(caution: str) -> str:
-    """Return a caution as a terminal shows it: with its severity, or as a caution without one.
-
-    >>> line("note: 'x' has one value. [constant]"), line("'x' has one value.")
-    ("note: 'x' has one value. [constant]", "caution: 'x' has one value.")
-    """
-    severe = caution.partition(": ")[0] in SEVERITIES.values()
-    return caution if severe else f"caution: {caution}"

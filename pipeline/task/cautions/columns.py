@@ -114,17 +114,8 @@ def _plain(kind: pa.DataType) -> pa.DataType | None:
 class TableSample:
     """A sample of a table in the order of its rows, each column as numbers when it is asked for.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-    target : str
-    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
-    features : sequence of str
-        Columns to learn from.
-    test : numpy.ndarray of bool, optional
-        The test rows, where they are chosen.
-    train : numpy.ndarray of bool, optional
-        The training rows; by default the others.
+    `features` are the columns to learn from. `test` and `train` say which rows are of which part;
+    without them no row is a test row, and all others are training rows.
     """
 
     def __init__(

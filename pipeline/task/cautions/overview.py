@@ -60,18 +60,10 @@ class TableSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def summarize(table: TableSample, cautions: Sequence[Caution], *, sampled: bool) -> TableSummary:
-    """Return the columns of a sample at a glance.
+    """Return the columns of a sample at a glance, with the cautions about them.
 
-    Parameters
-    ----------
-    table : TableSample
-    cautions : sequence of Caution
-        Of the same sample.
-    sampled : bool
-        Whether its table holds a part of the rows only.
+    `sampled` says whether its table holds a part of the rows only.
 
-    Examples
-    --------
     >>> rows = pa.table({"x": [1.0, None, 3.0, 4.0], "y": ["a", "b"] * 2})
     >>> found = summarize(TableSample(rows, "y", "binary", ["x"]), [], sampled=False)
     >>> [(each.name, each.kind, each.distinct) for each in found.columns]

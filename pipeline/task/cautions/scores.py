@@ -20,14 +20,14 @@ def of_scores(
 ) -> Iterator[Caution]:
     """Yield the cautions about the scores of a pipeline.
 
-    >>> [said] = of_scores("linear", {"r2": -0.81}, {"r2": 0.0}, ScoringInfo())
+    >>> [said] = of_scores("linear", {"r2": -0.81}, {"r2": 0.0}, ScoringInfo(signs={"r2": 1}))
     >>> said.text.partition("; ")[0]
     'linear is worse than a dummy that ignores all columns: r2 -0.810, dummy 0.000'
     """
     best = scoring.best
-    both = [name for name in metrics if name in dummy and scoring.sign(name)]
+    both = [name for name in metrics if name in dummy and scoring.signs.get(name)]
     same = {n for n in both if isclose(metrics[n], dummy[n], rel_tol=1e-6, abs_tol=1e-9)}
-    gains = {n: (metrics[n] - dummy[n]) * (scoring.sign(n) or 0) for n in both if n not in same}
+    gains = {n: (metrics[n] - dummy[n]) * scoring.signs[n] for n in both if n not in same}
     ways = [
         (metrics[n] - dummy[n]) / (best[n] - dummy[n])
         for n in both

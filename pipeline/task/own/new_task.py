@@ -20,14 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline import notebook
 from pipeline.errors import ConfigError, DataError, clean, pick
 from pipeline.files.read import read_arrow
 from pipeline.files.sniff import sniff
 from pipeline.files.table_format import Decimal, TableFormat, Text
 from pipeline.optional import COMMAND
 from pipeline.system import atomic
-from pipeline.task.cautions.caution import line
 from pipeline.task.cautions.examine import of_table
 from pipeline.task.included import FOLDER, TASKS
 from pipeline.task.own.own_program import write_program
@@ -46,81 +44,54 @@ _SHOWN = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """Options of a new task; empty ones are guessed.
-
-    Parameters
-    ----------
-    name : str
-        Name of the task; by default that of the file.
-    kind : {"", "binary", "multiclass", "regression"}
-    ignore : sequence of str
-        Columns not to learn from.
-    split : {"random", "time", "groups"}
-        Test rows: a random quarter, the latest quarter, or a quarter of the groups.
-    by : str
-        Column with the time or the group.
-    encoding, delimiter : str
-        Encoding and delimiter of a text file.
-    decimal : {".", ","}, optional
-        The decimal mark, if the table leaves it open, as with 1,234.
-    missing : sequence of str
-        Words that mean a missing value, in addition to those of `pandas.read_csv`.
-    keep : sequence of str
-        Words of a CSV file that are values although `pandas.read_csv` reads them as missing.
-    day_first : bool, optional
-        Whether dates such as 02/01/2018 begin with the day.
-    force : bool
-        Overwrite a task of this name that `new-task` created, including your changes.
-    """
+    """Options of a new task; empty ones are guessed."""
 
     name: str = ""
+    """Name of the task; by default that of the file."""
     kind: str = ""
+    """binary, multiclass or regression."""
     ignore: Sequence[str] = ()
+    """Columns not to learn from."""
     split: str = "random"
+    """Test rows: "random", a random quarter; "time", the latest quarter; or "groups", a quarter of
+    the groups."""
     by: str = ""
+    """Column with the time or the group."""
     encoding: str = ""
+    """Of a text file."""
     delimiter: str = ""
     decimal: Decimal | None = None
+    """The decimal mark, "." or ",", if the table leaves it open, as with 1,234."""
     missing: Sequence[str] = ()
+    """Words that mean a missing value, in addition to those of `pandas.read_csv`."""
     keep: Sequence[str] = ()
+    """Words of a CSV file that are values although `pandas.read_csv` reads them as missing."""
     day_first: bool | None = None
+    """Whether dates such as 02/01/2018 begin with the day."""
     force: bool = False
+    """Overwrite a task of this name that `new-task` created, including your changes."""
 
     def __post_init__(self) -> None:
-        if self.split not in SPLITS:
-            raise ConfigError(f"--split {self.split}: choose from {', '.join(SPLITS)}")
+        pick(self.split, SPLITS, "--split")
         if self.by and self.split not in ("time", "groups"):
             raise ConfigError("--by needs --split time or --split groups")
 
 
 @dataclass(frozen=True, repr=False)
 class NewTask:
-    """The result of `new_task`.
-
-    Attributes
-    ----------
-    name, file, label : str
-        Name of the task, its file, and the column to predict.
-    rows, all_rows : int
-        Rows that are used, and rows in the file.
-    columns : Roles
-    target : Target
-    split : str
-        Description of the test rows.
-    notes, cautions : tuple of str
-        What was guessed, and what you should check.
-    data, task : Path
-        The files that were written.
-    """
+    """The result of `new_task`: what was guessed, and what you should check."""
 
     name: str
     file: str
     label: str
+    """The column to predict."""
     rows: int
+    """That are used."""
     all_rows: int
     columns: Roles
     target: Target
     split: str
+    """Description of the test rows."""
     notes: tuple[str, ...]
     cautions: tuple[str, ...]
     data: Path
@@ -128,22 +99,18 @@ class NewTask:
 
     def lines(self) -> Iterator[str]:
         """Yield what was guessed, the role of each column, and what to do next."""
-        yield self._title
+        kept = f"{self.rows:,} of {self.all_rows:,} rows"
+        yield f"{self.file}: {kept}; predicts {self.label!r} ({self.target.kind})"
         yield from (f"  {fact}" for fact in (*self._of_target(), *_of_columns(self.columns)))
         yield f"  test rows: {self.split}"
         yield from (f"  note: {note}" for note in _cut(self.notes))
-        yield from (f"  {line(caution)}" for caution in self.cautions)
+        yield from (f"  {caution}" for caution in self.cautions)
         yield f"data: {self.data}"
         yield f"task: {self.task} (edit it as you like)"
         yield f"next: {COMMAND} report {self.name}"
         yield f"or:   {COMMAND} run {self.name}"
         files = f"runs/{self.name}/boosting.model {quote(self.file)} runs/{self.name}.csv"
         yield f"      {COMMAND} predict {files}"
-
-    @property
-    def _title(self) -> str:
-        kept = f"{self.rows:,} of {self.all_rows:,} rows"
-        return f"{self.file}: {kept}; predicts {self.label!r} ({self.target.kind})"
 
     def _of_target(self) -> Iterator[str]:
         target = self.target
@@ -158,9 +125,6 @@ class NewTask:
     def __repr__(self) -> str:
         """Return all lines."""
         return clean("\n".join(self.lines()))
-
-    def _repr_html_(self) -> str:
-        return notebook.render_parts(self._title, notebook.Lines([*self.lines()][1:]))
 
 
 def _of_columns(roles: Roles) -> Iterator[str]:
@@ -261,13 +225,12 @@ def _check_free(name: str, home: Path, choices: Choices) -> None:
         raise ConfigError(f"--name {name}: write it as {_identifier(name)}")
     if not FOLDER.is_dir():
         raise ConfigError("the folder `tasks` is missing; run from the root of the repository")
-    task, included = FOLDER / f"{name}.py", TASKS / f"{name}.py"
-    there = next((path for path in (task, included, home / name) if path.exists()), None)
-    made_so = not task.exists() or "OwnTable(" in task.read_text()
-    made_so &= not included.exists() and not (home / name / "manifest.json").exists()
-    if there and not (choices.force and made_so):
-        way = ", or use --force to overwrite it" if made_so else ""
-        raise ConfigError(f"{there} already exists; choose another --name{way}")
+    task = FOLDER / f"{name}.py"
+    there = [each for each in (task, TASKS / f"{name}.py", home / name) if each.exists()]
+    ours = task.exists() and "OwnTable(" in task.read_text()
+    if there and not (choices.force and ours):
+        way = ", or use --force to overwrite it" if ours else ""
+        raise ConfigError(f"{there[0]} already exists; choose another --name{way}")
 
 
 def _own_table(

@@ -22,18 +22,10 @@ from pipeline.task.own.roles import Roles
 WIDTH = 100
 
 
-class Name(str):
-    """A name, which is written to a program as it is."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
-
-
 def write_program(own: OwnTable, columns: Roles, target: Target, answers: pa.ChunkedArray) -> str:
     """Return the program of a task; `answers` are the values of its target."""
     table = {each.name: getattr(own, each.name) for each in fields(OwnTable)
              if getattr(own, each.name) != each.default and each.name != "read"}  # fmt: skip
-    table["read"] = Name("READ")
     read = {each.name: getattr(own.read, each.name) for each in msgspec.structs.fields(own.read)}
     read = {name: v for name, v in read.items() if v != getattr(TableFormat(), name)}
     used = {type(each).__name__ for each in own.read.columns.values()}
@@ -67,13 +59,15 @@ def format_code(value: Any, before: str = "") -> str:
     return before + indent(lines, " " * len(before)).lstrip()
 
 
-def format_call(name: str, given: Mapping[str, Any]) -> str:
-    """Return a call with parameters by name, a line for each.
+def format_call(name: str, given: Mapping[str, Any], *more: str) -> str:
+    """Return a call with parameters by name, a line for each, and more as they are written.
 
-    >>> print(format_call("OwnTable", {"name": "a"}))
+    >>> print(format_call("OwnTable", {"name": "a"}, "read=READ"))
     OwnTable(
         name='a',
+        read=READ,
     )
     """
     lines = [format_code(value, f"    {parameter}=") + "," for parameter, value in given.items()]
+    lines += [f"    {each}," for each in more]
     return "\n".join([f"{name}(", *lines, ")"]) if lines else f"{name}()"

@@ -36,42 +36,30 @@ _KEY = b"pipeline.own_table/1"
 
 @dataclass(frozen=True, kw_only=True)
 class OwnTable:
-    """How the data of a task are created from a table.
-
-    Parameters
-    ----------
-    name : str
-        Name of the task; the data are stored below this folder.
-    file : str
-        Path of a file, or of a folder of files.
-    target : str
-        The column to predict.
-    kind : {"binary", "multiclass", "regression"}
-    read : TableFormat
-        How the file is read.
-    min_rows : int
-        Smallest number of rows of a class; smaller classes are left out.
-    split : {"random", "time", "groups"}
-        Test rows: a random quarter, with a quarter of each class; the latest by the column `by`,
-        from `cut` on; or those of a quarter of the groups in the column `by`.
-    by : str
-    cut : str or float, optional
-        By default, the start of the latest quarter.
-    fold, row : str
-        Names of added columns: the fold, of which the last is the test, and the row in the file.
-    """
+    """How the data of a task are created from a table."""
 
     name: str
+    """Name of the task; the data are stored below this folder."""
     file: str
+    """Path of a file, or of a folder of files."""
     target: str
+    """The column to predict."""
     kind: str
+    """binary, multiclass or regression."""
     read: TableFormat = field(default_factory=TableFormat)
+    """How the file is read."""
     min_rows: int = FEWEST
+    """Smallest number of rows of a class; smaller classes are left out."""
     split: str = "random"
+    """Test rows: "random", a quarter of each class; "time", the latest by the column `by`, from
+    `cut` on; or "groups", those of a quarter of the groups in the column `by`."""
     by: str = ""
     cut: str | float | None = None
+    """By default, the start of the latest quarter."""
     fold: str = "fold"
+    """Name of the added column with the fold, of which the last is the test."""
     row: str = "row"
+    """Name of the added column with the row in the file."""
 
     def __post_init__(self) -> None:
         pick(self.split, SPLITS, f"split of {self.name}:")
@@ -83,10 +71,7 @@ class OwnTable:
     def prepare(self, home: Path) -> Path:
         """Return the data as Parquet; create them again if the file or an option has changed.
 
-        Raises
-        ------
-        DataError
-            The file is missing and there are no matching data, or it cannot be used as before.
+        `DataError` says that the file is missing and there are no matching data.
         """
         path, file = self.path(home), Path(self.file)
         kept = _kept(path)
@@ -101,13 +86,7 @@ class OwnTable:
         return path
 
     def stored(self, table: pa.Table) -> tuple[pa.Table, Target]:
-        """Return a table as it is kept, and what its target is.
-
-        Raises
-        ------
-        DataError
-            The target or the split cannot be used.
-        """
+        """Return a table as it is kept, and what its target is."""
         target = read_target(
             self.target, table[pick(self.target, table.column_names, "column")],
             self.kind, min_rows=self.min_rows,

@@ -139,12 +139,9 @@ def _classes(name: str, values: pa.Array, kind: str, min_rows: int) -> Target:
     if len(counts) == 1:
         raise DataError(f"target {name!r}: all rows are {[*counts][0]!r}; choose another TARGET")
     if not 2 <= len(kept) <= MOST_CLASSES:
-        largest = sorted(counts, key=counts.__getitem__, reverse=True)[:3]
-        held = ", ".join(f"{each!r} ({counts[each]:,} rows)" for each in largest)
         raise DataError(
-            f"target {name!r}: {len(kept)} of {len(counts)} classes have {min_rows} rows or more: "
-            f"{held}{', …' if len(counts) > 3 else ''}; 2 to {MOST_CLASSES} are needed, or "
-            f"{'--kind regression' if number else 'numbers'}"
+            f"target {name!r}: {len(kept)} of {len(counts)} classes have {min_rows} rows or more; "
+            f"2 to {MOST_CLASSES} are needed, or {'--kind regression' if number else 'numbers'}"
         )
     of_these = pc.is_in(values, value_set=pa.array(list(kept), values.type))
     stored = pc.if_else(of_these, values, pa.scalar(None, values.type))
