@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from msgspec.structs import replace
+from scipy.stats import gmean
 
+from pipeline.benchmark.judge.statistics import over_tasks
 from pipeline.benchmark.record.results import Results, dumps
 from pipeline.benchmark.report.gallery_page import build_gallery, compared, speed_table
+from pipeline.benchmark.report.runs_csv import runs_csv
 from pipeline.errors import DataError
 from tests.benchmark import fixtures
 from tests.benchmark.test_report import Batch
@@ -58,3 +62,26 @@ def test_what_fails_or_shows_no_difference_makes_no_claim() -> None:
     same = base.cell("forest", "reference").runs
     tie = compared(fixtures.with_cell(base, "forest", "cpu", runs=same), "forest", "cpu")
     assert (tie.text, tie.tone) == ("no difference shown", "")
+
+
+def test_the_mean_is_geometric_each_task_counts_once_and_what_fails_not_at_all() -> None:
+    small = fixtures.with_gpu()
+    cells = [cell for cell in small.cells if cell.pipeline == "logistic"]
+    small = replace(small, pipelines=small.pipelines[:1], cells=cells)
+    every = [fixtures.with_gpu(), small, fixtures.normal(), fixtures.parity_failed(),
+             fixtures.failed()]  # fmt: skip
+    entries = of_tasks(*every)
+    records = [*entries.values()]
+    table = pd.read_csv(io.StringIO(runs_csv(*records)))
+    table = table[(table["variant"] == "cpu") & (table["parity"] != "FAIL")].dropna(
+        subset="time_ratio"
+    )
+    wanted = gmean(table.groupby("task")["time_ratio"].agg(gmean))
+    found, n_tasks = over_tasks(records, "cpu")
+    assert (found.value, n_tasks) == (pytest.approx(wanted), 5)
+    assert over_tasks(records, "cuda") is None, "of two tasks"
+    last = speed_table(entries).rows[-1]
+    assert [cell.text for cell in last][:2] == ["All tasks", "geometric mean"]
+    assert last[2].text.startswith(f"{1 / wanted:.2f}× faster (2.3")
+    assert last[2].text.endswith("; 5 tasks)")
+    assert speed_table(of_tasks(*every[:4])).rows[-1][0].text == "t3"

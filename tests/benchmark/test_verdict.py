@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from pipeline.benchmark.judge.statistics import over_tasks
 from pipeline.benchmark.judge.verdict import Headline, in_terminal, ranked, verdict, with_doubts
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report.cards import how_to_use
@@ -109,6 +110,7 @@ def test_of_few_runs_or_on_a_busy_machine_there_is_no_verdict(results: Results, 
     for form in (fixtures.html_of(results), fixtures.markdown_of(results)):
         assert f"no verdict: {doubt}" in form
         assert "× faster</b>" not in form
+    assert over_tasks([results] * 5, "cpu") is None
 
 
 def test_a_quiet_machine_with_a_measurement_needs_no_load_average() -> None:

@@ -14,7 +14,7 @@ the test rows at random and d_g the difference without group g, the variance of 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -35,6 +35,8 @@ TOO_FEW = 3
 """With fewer runs on either side there is no interval."""
 BUSY = 0.25
 """Share of the processors' time that other processes took, above which there is no verdict."""
+TASKS = 5
+"""With fewer there is no mean over tasks."""
 ROUNDING = 1e-12
 """A difference that equals its margin but for the last bits of a double is equal to it."""
 
@@ -153,15 +155,20 @@ def ratio(times: _Times, reference: _Times, doubt: str = "") -> Ratio:
     def ratio_of_medians(times: _Times, reference: _Times, axis: int) -> Any:
         return np.median(times, axis=axis) / np.median(reference, axis=axis)
 
+    return Ratio(value, interval_of((times, reference), ratio_of_medians), doubt)
+
+
+def interval_of(samples: tuple[_Times, ...], statistic: Callable[..., Any]) -> tuple[float, float]:
+    """Return the percentile bootstrap interval of a statistic, with a fixed seed."""
     low, high = bootstrap(
-        (times, reference),
-        ratio_of_medians,
+        samples,
+        statistic,
         n_resamples=RESAMPLES,
         confidence_level=LEVEL,
         method="percentile",
         rng=np.random.default_rng(0),
     ).confidence_interval
-    return Ratio(value, (float(low), float(high)), doubt)
+    return float(low), float(high)
 
 
 def _totals(cell: Cell) -> _Times:
@@ -203,6 +210,32 @@ def cell_parity(results: Results, pipeline: str, variant: str) -> Parity:
     judged = {row.judged for row in parity(results, pipeline, variant)}
     order: tuple[Parity, ...] = ("FAIL", "INCONCLUSIVE", "PASS")
     return next((word for word in order if word in judged), "no margin")
+
+
+def over_tasks(records: Sequence[Results], variant: str) -> tuple[Ratio, int] | None:
+    """Return the geometric mean of a variant's time ratios, and of how many tasks from `TASKS` on.
+
+    The mean of ratios does not depend on what they are over (Fleming and Wallace, "How not to lie
+    with statistics: the correct way to summarize benchmark results", Communications of the ACM 29,
+    1986). Pipelines of one task are no independent draws, so each task counts once, by the mean of
+    its logarithms, and the interval is bootstrapped over tasks. Left out is what was not timed,
+    what has no verdict and what fails on quality.
+    """
+    means = []
+    for each in records:
+        ratios = [
+            timed.ratio.value
+            for pipeline in each.pipelines
+            if (timed := speed(each, pipeline.name, variant))
+            and timed.ratio
+            and not timed.ratio.doubt
+            and cell_parity(each, pipeline.name, variant) != "FAIL"
+        ]
+        means += [np.log(ratios).mean()] if ratios else []
+    if len(means) < TASKS:
+        return None
+    low, high = np.exp(interval_of((np.asarray(means),), np.mean))
+    return Ratio(float(np.exp(np.mean(means))), (float(low), float(high))), len(means)
 
 
 def differences(

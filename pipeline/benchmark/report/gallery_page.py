@@ -8,7 +8,10 @@ from urllib.parse import quote
 
 from pipeline.benchmark.judge.statistics import (
     REFERENCE,
+    TASKS,
+    Ratio,
     cell_parity,
+    over_tasks,
     speed,
 )
 from pipeline.benchmark.judge.verdict import first_metric
@@ -20,7 +23,9 @@ from pipeline.benchmark.report.html_table import (
     Row,
     TableCell,
     claim,
+    how_fast,
     row,
+    span,
 )
 from pipeline.benchmark.report.panels import Page, Panel, Piece
 from pipeline.benchmark.report.runs_csv import runs_csv
@@ -31,7 +36,8 @@ from pipeline.task.numerals import MISSING, beside_dummy, count
 
 _NOTE = (
     "Speed: median time of plain scikit-learn over the variant's, or the other way round where it "
-    "is slower."
+    f"is slower. Geometric mean: from {TASKS} tasks on, each counts once, with the 95 % interval "
+    "of a bootstrap over tasks; what fails on quality or has no times is left out."
 )
 
 
@@ -46,12 +52,16 @@ def gallery_page(records: Mapping[str, Results]) -> Page:
 
 
 def speed_table(records: Mapping[str, Results]) -> ReportTable:
-    """Return a row for each pipeline of each task."""
+    """Return a row for each pipeline of each task, and the means of the variants."""
     every = [*records.values()]
     ran = {cell.variant for each in every for cell in each.cells if cell.runs}
     names = dict.fromkeys(variant.name for each in every for variant in each.variants)
     variants = [name for name in names if name in ran and name != REFERENCE]
     rows = [one for name, each in records.items() for one in _rows(name, each, variants)]
+    means = [over_tasks(every, name) for name in variants]
+    if any(means):
+        cells = (_mean(*mean) if mean else MISSING for mean in means)
+        rows.append(row("All tasks", "geometric mean", *cells, ""))
     head = "Task", "Pipeline", *variants, "Metric"
     return ReportTable(
         "Speed against plain scikit-learn", head, "l" * len(head), tuple(rows), _NOTE
@@ -74,6 +84,11 @@ def compared(found: Results, pipeline: str, variant: str) -> TableCell:
         failed = cell is not None and cell.status == "failed"
         return TableCell("failed", "bad") if failed else TableCell(MISSING)
     return claim(timed.ratio, cell_parity(found, pipeline, variant))
+
+
+def _mean(mean: Ratio, n_tasks: int) -> TableCell:
+    said = how_fast(mean)
+    return said._replace(text=f"{said.text} ({span(mean)}; {n_tasks} tasks)")
 
 
 def build_gallery(out: Path) -> Path:
