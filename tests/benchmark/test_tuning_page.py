@@ -103,6 +103,7 @@ def test_the_page_says_how_to_run_what_was_found() -> None:
     assert f"run flights --pipelines boosting{first}" in run
     assert predict.endswith("pipeline predict 'a b.model' IN OUT")
     assert fixtures.normal().task.name in run
+    assert "Boosting(learning_rate=0.037)" in page_html(page.tuning_page(record))
 
 
 def test_where_the_default_is_best_nothing_is_set_and_no_edge_is_said() -> None:

@@ -285,6 +285,13 @@ def protocol_card(record: TuningRecord) -> Card:
     return [(name, value) for name, value in facts if value]
 
 
+def _code(record: TuningRecord) -> Iterator[Piece]:
+    for each in record.searches:
+        if each.tuned is not None:
+            yield Piece("heading", f"{each.pipeline}, {each.variant}")
+            yield Piece("code", each.tuned.code)
+
+
 def commands(record: TuningRecord, search: SearchRecord, folder: Path) -> Iterator[str]:
     """Yield the commands that run the tuned pipeline and predict with its saved model."""
     if best := search.trial(search.best):
@@ -304,6 +311,7 @@ def commands(record: TuningRecord, search: SearchRecord, folder: Path) -> Iterat
 
 PANELS = {
     "parameters": Panel("Best parameters", _parameters, "defaults, best values, ranges"),
+    "code": Panel("Code of the tuned pipelines", _code),
     "how": Panel("How to reproduce", _how, "command, protocol, machine"),
 }
 """By anchor, in the order of the page, after the result."""
