@@ -152,24 +152,16 @@ class OutputLocked(PipelineError):
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a step cannot run where it should, as data.
-
-    Parameters
-    ----------
-    step : str
-        Path of the step in the estimator, ``"columntransformer.onehotencoder"``.
-    why : str
-        Why it cannot run.
-    instead : str
-        What to do instead.
-    parameter : str, optional
-        The parameter whose value is at fault.
-    """
+    """Why a step cannot run where it should, as data."""
 
     step: str
+    """Path of the step in the estimator, ``"columntransformer.onehotencoder"``."""
     why: str
+    """Why it cannot run."""
     instead: str = ""
+    """What to do instead."""
     parameter: str | None = None
+    """The parameter whose value is at fault."""
 
     def __str__(self) -> str:
         """One line: step, parameter, cause and suggestion."""

@@ -113,10 +113,7 @@ def dumps(record: msgspec.Struct) -> bytes:
 def load_record(path: Path, kind: type[R], *, schema: str, command: str) -> R:
     """Read and validate a record, which a command makes.
 
-    Raises
-    ------
-    DataError
-        The file is missing, is not JSON, or does not have the schema.
+    `DataError` says that the file is missing, is not JSON, or does not have the schema.
     """
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)

@@ -54,29 +54,11 @@ class Kind(Enum):
 def compile(estimator: BaseEstimator, spec: RowSpec = RowSpec(), path: str = "") -> Op:  # noqa: A001, B008
     """Return what runs an estimator on a device: each step, or the reasons why nothing does.
 
-    Parameters
-    ----------
-    estimator : estimator
-        It is not changed.
-    spec : RowSpec
-        The device, and what is known of the rows.
-    path : str
-        Its path inside another estimator.
+    `spec` is the device, and what is known of the rows; `path` that of the estimator inside another
+    one. Of a `Pipeline`, the children are its steps. `ConfigError` says that a parameter, a name or
+    a column is invalid; `Unsupported` that XGBoost does not know a keyword, or that a step does not
+    support sparse rows.
 
-    Returns
-    -------
-    Op
-        Of a `Pipeline`, one whose children are its steps.
-
-    Raises
-    ------
-    ConfigError
-        A parameter, a name or a column of the estimator is invalid.
-    Unsupported
-        XGBoost does not know a keyword, or a step does not support sparse rows.
-
-    Examples
-    --------
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler

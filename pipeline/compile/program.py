@@ -44,32 +44,18 @@ class Program:
     """A scikit-learn transformer, run on blocks of rows where the table lives.
 
     Where scikit-learn's `set_output` asks for a frame, a frame of the table's library comes out.
+    Else it is a matrix: the `dtype` "auto" is what scikit-learn's would be, and `order` what its
+    reader on a GPU would not copy. Statistics are float64 in any case.
 
-    Parameters
-    ----------
-    estimator : estimator
-        A transformer, `Pipeline` or `ColumnTransformer`, unfitted.
-    dtype : {"auto", "float32", "float64"}
-        Type of the output matrix; "auto" is what scikit-learn's would be. Statistics are float64
-        in any case.
-    step : str
-        Path of the transformer in the estimator, for messages; empty if it is all steps.
-    order : {"C", "F"}
-        Order of the output matrix on a GPU: its reader would copy one in the other order.
-    op : Op, optional
-        What runs the transformer. With it, what has no twin is run on all rows at once, and on the
-        host what scikit-learn's own does faster; without it, twins run all, or it is an error.
-    why_dense : str
-        Why rows are dense where scikit-learn's are sparse; empty where they are sparse, as those
-        of a GPU's partitions never are.
-    exact_zeros : bool
-        The next step distinguishes zeros from absent values: beside sparse rows, numbers are
-        scikit-learn's.
-    ends : bool
-        Nothing follows: rows may be added to those of `fit`.
+    With an `op`, what has no twin is run on all rows at once, and on the host what scikit-learn's
+    own does faster; without it, twins run all, or it is an error. `step` is the path of the
+    transformer in the estimator; empty if it is all steps.
 
-    Examples
-    --------
+    `why_dense` says why rows are dense where scikit-learn's are sparse; it is empty where they are
+    sparse, as those of a GPU's partitions never are. With `exact_zeros`, the next step
+    distinguishes zeros from absent values: beside sparse rows, numbers are scikit-learn's. If it
+    `ends`, nothing follows: rows may be added to those of `fit`.
+
     >>> import numpy as np
     >>> from sklearn.preprocessing import StandardScaler
     >>> Program(StandardScaler()).fit_transform(np.array([[1.0], [3.0]])).tolist()

@@ -28,8 +28,6 @@ def page_markdown(page: Page) -> str:
 def text(value: str) -> str:
     r"""Escape a text so that Markdown shows it as it is, on one line.
 
-    Examples
-    --------
     >>> print(text("a|b\n<i> *c* roc_auc"))
     a\|b &lt;i&gt; \*c\* roc_auc
     """

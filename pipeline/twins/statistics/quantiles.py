@@ -105,8 +105,6 @@ def quantile(stat: RowBlocks, q: Any) -> np.ndarray:
 
     Shape (n_quantiles, n_columns), NaN for an empty column.
 
-    Examples
-    --------
     >>> rows = RowBlocks([np.array([[1.0], [2.0], [np.nan], [4.0]])])
     >>> quantile(rows, [0.5, 0.75]).ravel().tolist()
     [2.0, 3.0]
