@@ -23,7 +23,7 @@ from pipeline import Accelerated
 
 OURS = str(Path(pipeline.__file__).parent)
 ROWS = 1_000
-MOST = {"fit": (565, 40), "predict": (108, 19)}
+MOST = {"fit": (563, 40), "predict": (108, 19)}
 """Calls, and modules that they are in: no more than now. The aim is (320, 25) and (90, 14)."""
 
 
