@@ -84,8 +84,13 @@ def encode(state: SavedState, objects: SavedObjects) -> dict[str, bytes]:
 
 def decode(files: Mapping[str, bytes]) -> tuple[SavedState, SavedObjects]:
     """Return what the two files hold; `ConfigError` says that types in one are not trusted."""
+    if lost := [name for name in (STATE, MODEL) if name not in files]:
+        raise DataError(f"the model has no {', '.join(lost)}; {AGAIN}")
     state = msgspec.json.decode(files[STATE], type=SavedState)
-    return state, msgspec.convert(allowlist.loads(files[MODEL], MODEL), SavedObjects)
+    try:
+        return state, msgspec.convert(allowlist.loads(files[MODEL], MODEL), SavedObjects)
+    except msgspec.ValidationError as error:
+        raise DataError(f"{MODEL}: not a model: {error}; {AGAIN}") from error
 
 
 def packed_steps(

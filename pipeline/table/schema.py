@@ -259,8 +259,8 @@ fitted on numbers; convert it (pandas.to_numeric)
 
 def _of_type(dtype: DType) -> Any:
     """Return what decides how a column of a type is taken; the type, where its values do."""
-    if isinstance(dtype, np.dtype):
-        return _BY_LETTER.get(dtype.kind, dtype)
+    if isinstance(dtype, np.dtype):  # in a tuple: to pandas some types equal their names
+        return (_BY_LETTER.get(dtype.kind, dtype),)
     if not isinstance(dtype, pd.CategoricalDtype) or dtype.categories.dtype == object:
         return dtype
     return "category", _of_type(dtype.categories.dtype)
@@ -304,7 +304,7 @@ def _in_zone(series: Series, name: Name, fitted: str | None) -> Series:
     if given and fitted:
         return series.dt.tz_convert(fitted)
     if _first(series) is None:
-        return series
+        return series.copy()  # so that the type is not remembered as one that was taken
     has, had = (f"the time zone {each}" if each else "no time zone" for each in (given, fitted))
     use = f".dt.tz_localize({fitted!r})"
     raise DataError(f"column {name!r} has {has}, but was fitted with {had}; use {use}")

@@ -241,6 +241,15 @@ def test_categories_of_one_type_are_taken_without_a_look() -> None:
     assert not schema.knows(mixed)
 
 
+def test_missing_dates_without_the_zone_of_the_fit_are_not_remembered() -> None:
+    X = pd.DataFrame({"d": pd.to_datetime(["2024-01-01"]).tz_localize("UTC")})
+    schema, _ = Schema.fit(X)
+    schema.take(X.assign(d=pd.to_datetime([None])))
+    for unit in ("ns", "s"):
+        with pytest.raises(DataError, match="has no time zone, but was fitted with the time zone"):
+            schema.take(X.assign(d=pd.to_datetime(["2024-01-01"]).as_unit(unit)))
+
+
 def test_types_that_were_taken_are_taken_again_without_a_look() -> None:
     X = pd.DataFrame({"n": [1.0], "t": pd.Series(["a"], dtype="str")})
     schema, _ = Schema.fit(X)
