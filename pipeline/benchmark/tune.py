@@ -297,8 +297,12 @@ def publish_tuning(
         except BaseException as error:
             if not any(studies.iterdir()):
                 studies.rmdir()
-            elif not isinstance(error, ConfigError):
-                said = "the studies are kept; run the same command again to continue"
+            elif not isinstance(error, ConfigError) and any(
+                each.state.name == "COMPLETE"
+                for path in studies.glob("study-*.journal")
+                for each in trials_in(path)
+            ):
+                said = "finished trials are kept; run the same command again to continue"
                 print(said, file=sys.stderr)
             raise
         (draft / TUNING_FILE).write_bytes(dumps(record))

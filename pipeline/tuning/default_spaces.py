@@ -22,10 +22,13 @@ Choices of this project ("own"):
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
+from sklearn.utils._param_validation import Interval, RealNotInt
 
 from pipeline.errors import ConfigError
 from pipeline.model.accelerated import Accelerated
@@ -134,6 +137,8 @@ _UNSET = {
     "max_leaves": 0,
 }
 """What XGBoost takes for None."""
+_SHARES = {"subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode"}
+_LEAST = {"n_estimators": 1, "max_depth": 1, "max_bin": 2}
 
 
 def last_step(estimator: Estimator) -> tuple[str, Estimator]:
@@ -210,6 +215,31 @@ def unset(estimator: Estimator, params: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     names = {f"{prefix}{name}": value for name, value in _UNSET.items()}
     return {name: value for name, value in names.items() if params.get(name, 0) is None}
+
+
+def is_limit(estimator: Estimator, name: str, end: float, *, whole: bool, high: bool) -> bool:
+    """Return whether no value of a parameter beyond the end of a range is valid.
+
+    As scikit-learn's estimators declare it, and XGBoost documents it.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> is_limit(Ridge(), "alpha", 0.0, whole=False, high=False)
+    True
+    >>> is_limit(Ridge(), "alpha", 10.0, whole=False, high=True)
+    False
+    >>> is_limit(RandomForestClassifier(), "max_features", 1.0, whole=False, high=True)
+    True
+    """
+    if type(estimator).__module__.startswith("xgboost"):
+        limit = 1.0 if name in _SHARES else np.inf
+        return end >= limit if high else name in _UNSET and end <= _LEAST.get(name, 0)
+    beyond = np.nextafter(end, np.inf if high else -np.inf)
+    beyond = end + (1 if high else -1) if whole else beyond
+    kinds = (Integral, Real) if whole else (Real, RealNotInt)
+    known = getattr(estimator, "_parameter_constraints", {}).get(name, ())
+    declared = [each for each in known if isinstance(each, Interval) and each.type in kinds]
+    return bool(declared) and not any(beyond in each for each in declared)
 
 
 def _distribution(each: Range | Sequence[Any]) -> Any:

@@ -85,7 +85,7 @@ def edges(estimator: Any, given: dict[str, Any], drawn: dict[str, Any]) -> list[
     return edges_of(space, made)
 
 
-def test_the_best_value_at_an_edge_is_said_unless_it_is_0_or_1() -> None:
+def test_the_best_value_at_an_edge_is_said_if_there_are_values_beyond() -> None:
     given = {
         "max_depth": randint(1, 9), "learning_rate": loguniform(0.01, 1),
         "subsample": uniform(0.5, 0.5), "colsample_bytree": uniform(0.5, 0.4),
@@ -102,7 +102,7 @@ def test_the_best_value_at_an_edge_is_said_unless_it_is_0_or_1() -> None:
     assert low.startswith("The best subsample, 0.5, lies at the low end of its range, 0.5.")
 
 
-def test_0_and_1_and_the_own_value_are_no_edges() -> None:
+def test_what_scikit_learn_allows_at_most_or_least_is_no_edge() -> None:
     given = {"max_features": uniform(0.1, 0.9), "min_samples_leaf": randint(1, 6)}
     forest = RandomForestRegressor(min_samples_leaf=2)
     assert edges(forest, given, {"max_features": 1.0, "min_samples_leaf": 1}) == []

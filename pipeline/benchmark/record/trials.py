@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.benchmark.record.tuning_record import ParameterRecord, TrialRecord
 from pipeline.compile import source_code
-from pipeline.tuning.default_spaces import unset
+from pipeline.tuning.default_spaces import is_limit, unset
 from pipeline.tuning.space import Listed, Space
 from pipeline.tuning.study import recall
 from pipeline.tuning.tuned import COMPLETE
@@ -67,18 +67,25 @@ def records_of_space(space: Space) -> list[ParameterRecord]:
 def edges_of(space: Space, trial: FrozenTrial) -> list[str]:
     """Return sentences that say which numbers of a trial lie at an end of their range.
 
-    The estimator's own value is left out, and so are 0 and 1, beyond which few values are valid.
+    The ends that no valid value is beyond are left out, as is the estimator's own value.
     """
+    own = space.estimator.get_params()
     values, edges = space.read(trial.params), []
     for here in records_of_space(space):
-        value = values[PREFIX + here.name]
-        if here.low is None or here.high is None or value == here.default:
+        if here.low is None or here.high is None:
             continue
-        at = value, here.low, here.high
+        value = values[PREFIX + here.name]
+        if value == here.default:
+            continue
+        place_of_step, _, name = (PREFIX + here.name).rpartition("__")
+        step = values.get(place_of_step, own.get(place_of_step))
+        ends = np.array([here.low, here.high], float)
+        at = value, *ends
         place, low, high = np.log(at) if here.log else at
         near = 0.0 if here.kind == "int" else EDGE * (high - low)
-        for end, gap, limit in (("low", place - low, here.low), ("high", high - place, here.high)):
-            if low < high and gap <= near and limit not in (0, 1):
+        for end, gap, limit in (("low", place - low, ends[0]), ("high", high - place, ends[1])):
+            sides = {"whole": here.kind == "int", "high": end == "high"}
+            if low < high and gap <= near and not is_limit(step, name, limit, **sides):
                 edges.append(
                     f"The best {here.name}, {value:.6g}, lies at the {end} end of its "
                     f"range, {limit:.6g}. Widen the range: a better value may be beyond it."

@@ -225,12 +225,13 @@ def _check_free(name: str, home: Path, choices: Choices) -> None:
         raise ConfigError(f"--name {name}: write it as {_identifier(name)}")
     if not FOLDER.is_dir():
         raise ConfigError("the folder `tasks` is missing; run from the root of the repository")
-    task = FOLDER / f"{name}.py"
-    there = [each for each in (task, TASKS / f"{name}.py", home / name) if each.exists()]
-    ours = task.exists() and "OwnTable(" in task.read_text()
-    if there and not (choices.force and ours):
-        way = ", or use --force to overwrite it" if ours else ""
-        raise ConfigError(f"{there[0]} already exists; choose another --name{way}")
+    task, included = FOLDER / f"{name}.py", TASKS / f"{name}.py"
+    there = next((path for path in (task, included, home / name) if path.exists()), None)
+    made_so = not task.exists() or "OwnTable(" in task.read_text()
+    made_so &= not included.exists() and not (home / name / "manifest.json").exists()
+    if there and not (choices.force and made_so):
+        way = ", or use --force to overwrite it" if made_so else ""
+        raise ConfigError(f"{there} already exists; choose another --name{way}")
 
 
 def _own_table(
