@@ -103,6 +103,7 @@ class State:
                     for name, value in fitted_of(plain[path]).items():
                         if overwrite or name not in own:
                             self.give(path, name, value)
+                    _replace_words(part, plain[path])
             self.lifted = True
             if agrees:
                 self.look()
@@ -180,6 +181,22 @@ def is_of_fit(name: str) -> bool:
     return named and not name.startswith(("__", "_repr_", "_ipython_")) and name not in SETTINGS
 
 
+def _fits_words(part: Any) -> bool:
+    """Return whether scikit-learn changes the list of a `FeatureUnion` when it fits one."""
+    if type(part).__name__ != "FeatureUnion":
+        return False
+    words = [each for _, each in part.transformer_list if isinstance(each, str)]
+    return "passthrough" in words or not isinstance(part.transformer_list, list)
+
+
+def _replace_words(part: Any, plain: Any) -> None:
+    """Put what scikit-learn's `FeatureUnion` fits for "passthrough" in its list."""
+    if _fits_words(part):
+        pairs = zip(part.transformer_list, plain.transformer_list, strict=True)
+        held = [theirs if mine[1] == "passthrough" else mine for mine, theirs in pairs]
+        dict.__setitem__(part.__dict__, "transformer_list", held)
+
+
 def state_of(estimator: Estimator) -> State | None:
     """Return the state of an object that a model has fitted."""
     own = estimator.__dict__
@@ -207,6 +224,7 @@ def adopt(
             state.give(path, name, vars(model)[name])
     state.look()
     # Attributes of a fit by plain scikit-learn are not to be read; XGBoost's class has some.
+    others = others or any(_fits_words(part) for _, part in parts_of(root))
     if others or type(root).__module__.startswith("xgboost"):
         state.lift(overwrite=True)
     return state

@@ -122,15 +122,7 @@ def _obstacle(name: str, value: Any) -> str:
     name = name or type(value).__name__
     if not known or not isinstance(value, BaseEstimator):
         return f"{name} is of another package, or of your own"
-    if type(value).__name__ == "FeatureUnion" and _replaces_list(value.transformer_list):
-        return f"{name} replaces its transformers when it is fitted"
     return _overrides(name, value)
-
-
-def _replaces_list(transformers: Any) -> bool:
-    """Return whether a `FeatureUnion` puts others in the place of its list or of words in it."""
-    words = [each for _, each in transformers if isinstance(each, str)]
-    return not isinstance(transformers, list) or "passthrough" in words
 
 
 def _overrides(name: str, part: BaseEstimator) -> str:

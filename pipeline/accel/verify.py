@@ -47,7 +47,7 @@ def beside(work: Callable[[], Any] | None, call: Site) -> Iterator[Plain | None]
     try:
         with order_untold():
             yield found
-    except BaseException:
+    except Exception:
         np.random.set_state(before)
         raise
     if found and not found.error and str(after) != str(np.random.get_state(legacy=False)):

@@ -29,8 +29,8 @@ def _manifests(folder: Path) -> Iterator[Path]:
 
 def _row(path: Path) -> tuple[str, ...]:
     try:
-        read = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        read = dict(json.loads(path.read_bytes()))
+    except (OSError, TypeError, ValueError):
         read = {}
     scores = [f"{name} {value:.4g}" for name, value in read.get("metrics", {}).items()]
     return (

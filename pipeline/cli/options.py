@@ -61,7 +61,13 @@ def _names(ctx: click.Context, param: click.Parameter, texts: Sequence[str]) -> 
     >>> _names(None, None, ['carrier, "price, EUR"', "day"])
     ['carrier', 'price, EUR', 'day']
     """
-    rows = [row for text in texts for row in csv.reader([text], skipinitialspace=True)]
+    try:
+        rows = [
+            row for text in texts for row in csv.reader([text], skipinitialspace=True, strict=True)
+        ]
+    except csv.Error as error:
+        way = 'quote a name with a comma, as in a,"b, c"'
+        raise click.BadParameter(f"{', '.join(texts)}: {error}; {way}", ctx, param) from error
     return [name.strip() for row in rows for name in row if name.strip()]
 
 

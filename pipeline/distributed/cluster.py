@@ -30,25 +30,17 @@ SCHEMES = ("tcp://", "tls://", "ucx://", "ucxx://")
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterOptions:
-    """How a cluster is started and monitored.
-
-    Parameters
-    ----------
-    workers : int, optional
-        Number of processes; by default, one for every two cores, or one for each GPU.
-    memory_limit : str or int, default="auto"
-        Memory of one worker, such as ``"4GB"``; a worker that needs more is killed. ``"auto"`` is
-        an equal share of this machine's memory.
-    timeout : float, default=60.0
-        Seconds without a response after which a worker counts as lost.
-    retries : int, default=2
-        How often a task is repeated after its worker was lost.
-    """
+    """How a cluster is started and monitored."""
 
     workers: int | None = None
+    """Number of processes; by default, one for every two cores, or one for each GPU."""
     memory_limit: str | int = "auto"
+    """Memory of one worker, such as ``"4GB"``; a worker that needs more is killed. ``"auto"`` is an
+    equal share of this machine's memory."""
     timeout: float = 60.0
+    """Seconds without a response after which a worker counts as lost."""
     retries: int = 2
+    """How often a task is repeated after its worker was lost."""
 
     def __post_init__(self) -> None:
         """Check the values."""

@@ -22,64 +22,41 @@ class _Struct(
 
 
 class _Typed(_Struct, frozen=True, kw_only=True):
-    """A format that a value may not fit.
-
-    Parameters
-    ----------
-    missing : tuple of str
-        Words that mean a missing value, in addition to those of the table.
-    stray : {"error", "missing"}
-        What happens to values that do not fit.
-    """
+    """A format that a value may not fit."""
 
     missing: tuple[str, ...] = ()
+    """Words that mean a missing value, in addition to those of the table."""
     stray: Literal["error", "missing"] = "error"
+    """What happens to values that do not fit."""
 
 
 class Number(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="number"):
     """Numbers as people write them; they become float64.
 
     Negative numbers may also be written ``(5)`` or ``5-``. All kinds of spaces are equivalent.
-
-    Parameters
-    ----------
-    decimal : {".", ","}
-    thousands : str
-        Thousands separator: ``","``, ``"."``, ``" "``, ``"'"``; by default none.
-    unit : str
-        Text before or after the digits, such as ``"$"``, ``"%"`` or ``"kg"``. Values are in this
-        unit: both ``12 %`` and ``12`` are read as 12.
     """
 
     decimal: Decimal = "."
     thousands: str = ""
+    """Thousands separator: ``","``, ``"."``, ``" "``, ``"'"``; by default none."""
     unit: str = ""
+    """Text before or after the digits, such as ``"$"``, ``"%"`` or ``"kg"``. Values are in this
+    unit: both ``12 %`` and ``12`` are read as 12."""
 
 
 class Date(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="date"):
-    """Dates, with or without a time.
-
-    Parameters
-    ----------
-    format : str or tuple of str
-        As for `datetime.strptime`, such as ``"%d.%m.%Y"``; of several, the first that fits a value
-        is used. A quarter such as 2018Q3 is read as ``Jul-2018``, a week such as 2018W05 as
-        ``2018-W05-1``.
-    """
+    """Dates, with or without a time."""
 
     format: str | tuple[str, ...]
+    """As for `datetime.strptime`, such as ``"%d.%m.%Y"``; of several, the first that fits a value.
+    A quarter such as 2018Q3 is read as ``Jul-2018``, a week such as 2018W05 as ``2018-W05-1``."""
 
 
 class Time(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="time"):
-    """Times of day; they become that time on 1970-01-01.
-
-    Parameters
-    ----------
-    format : str or tuple of str
-        As for `datetime.strptime`, such as ``"%H:%M"``.
-    """
+    """Times of day; they become that time on 1970-01-01."""
 
     format: str | tuple[str, ...]
+    """As for `datetime.strptime`, such as ``"%H:%M"``."""
 
 
 class Duration(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="duration"):
@@ -87,48 +64,31 @@ class Duration(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="duratio
 
 
 class Text(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
-    """Text, even if it consists of digits.
-
-    Parameters
-    ----------
-    missing : tuple of str
-    values : tuple of str
-        Words of a CSV file that are values although `pandas.read_csv` reads them as missing, such
-        as ``"NA"``.
-    empty : bool
-        Read missing values as empty text, as text vectorizers require.
-    """
+    """Text, even if it consists of digits."""
 
     missing: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
+    """Words of a CSV file that are values although `pandas.read_csv` reads them as missing, such as
+    ``"NA"``."""
     empty: bool = False
+    """Read missing values as empty text, as text vectorizers require."""
 
 
 ColumnFormat: TypeAlias = Number | Date | Time | Duration | Text
 
 
 class TableFormat(_Struct, frozen=True, kw_only=True):
-    """How a file is written.
-
-    Parameters
-    ----------
-    encoding : str
-        Encoding of text files, by its name in Python.
-    delimiter : str
-        Delimiter of CSV files.
-    skip_rows : int
-        Number of lines above the column names.
-    strip_names : bool
-        Whether to remove spaces around the column names of CSV files.
-    missing : tuple of str
-        Words that mean a missing value in any column, in addition to those of `pandas.read_csv`.
-    columns : dict of str to ColumnFormat
-        Formats of the columns that the rules of `pandas.read_csv` would misread.
-    """
+    """How a file is written."""
 
     encoding: str = "utf-8"
+    """Encoding of text files, by its name in Python."""
     delimiter: str = ","
+    """Delimiter of CSV files."""
     skip_rows: int = 0
+    """Number of lines above the column names."""
     strip_names: bool = False
+    """Whether to remove spaces around the column names of CSV files."""
     missing: tuple[str, ...] = ()
+    """Words that mean a missing value in any column, in addition to those of `pandas.read_csv`."""
     columns: dict[str, ColumnFormat] = {}
+    """Formats of the columns that the rules of `pandas.read_csv` would misread."""

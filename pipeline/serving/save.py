@@ -28,21 +28,14 @@ from pipeline.table import frames
 
 @dataclass(frozen=True)
 class About:
-    """What the manifest says about a model in addition to the model itself.
-
-    Parameters
-    ----------
-    metrics : mapping of str to float
-    data_sha256 : str, optional
-        SHA-256 of the file of the training rows.
-    format : TableFormat, optional
-        How the file of the training rows was written; files to predict are read in the same way.
-        By default, `table_format_` of the model.
-    """
+    """What the manifest says about a model in addition to the model itself."""
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     data_sha256: str | None = None
+    """SHA-256 of the file of the training rows."""
     format: TableFormat | None = None
+    """How the file of the training rows was written; files to predict are read in the same way. By
+    default, `table_format_` of the model."""
 
 
 def save(model: Accelerated, path: str | Path, about: About | None = None) -> Path:

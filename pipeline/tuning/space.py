@@ -150,6 +150,8 @@ def _of_scipy(where: str, given: Any) -> Ranged:
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, set | frozenset):  # Their order differs between processes.
+        return f"{{{', '.join(sorted(map(_short, value)))}}}"
     text = value.__qualname__ if hasattr(value, "__qualname__") else repr(value)
     text = re.sub(r"\s+", " ", _without_places(text))
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -175,15 +175,18 @@ def outputs(estimator: CalendarFeatures) -> list[Output]:
     if not features:
         raise ConfigError(f"CalendarFeatures: features is empty; choose from {list(FEATURES)}")
     waves = [name for name in features if name in PERIODS]
-    if estimator.cyclical is not True:
-        waves = _names("cyclical", estimator.cyclical or (), waves)
+    if estimator.cyclical is False:
+        waves = []
+    elif estimator.cyclical is not True:
+        waves = _names("cyclical", estimator.cyclical, waves)
     return [(f, end) for f in features for end in (("sin", "cos") if f in waves else ("",))]
 
 
 def _names(parameter: str, value: Array, known: Sequence[str]) -> list[str]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         why = f"{parameter}={value!r} is not a list of names"
-        raise ConfigError(f"CalendarFeatures: {why}; pass {list(known[:2])}")
+        example = [value] if isinstance(value, str) else list(known[:2])
+        raise ConfigError(f"CalendarFeatures: {why}; pass {example}")
     names = [pick(name, known, f"name in {parameter} of CalendarFeatures") for name in value]
     if len(set(names)) < len(names):
         raise ConfigError(

@@ -552,9 +552,9 @@ def test_other_estimators_and_private_attributes() -> None:
 
 @pytest.mark.usefixtures("verifying")
 def test_words_for_transformers_and_fitted_objects_as_parameters() -> None:
-    union = FeatureUnion([("p", PCA(5)), ("no", "drop"), ("s", StandardScaler())])
+    union = FeatureUnion([("as_it_is", "passthrough"), ("no", "drop"), ("s", StandardScaler())])
     assert union.fit(X).n_features_in_ == 5
-    assert last().ran == "cpu"
+    assert type(union.transformer_list[0][1]) is FunctionTransformer
     assert union.transform(X).shape == (400, 10)
     forest = RandomForestClassifier(5, random_state=0).fit(X, Y)
     leaves = FunctionTransformer(lambda X, model: model.apply(X), kw_args={"model": forest})
@@ -599,7 +599,6 @@ def test_unions_are_fitted_as_by_scikit_learn() -> None:
     assert type(union.transformer_list) is list
     assert len(union.get_feature_names_out()) == 6
     union = FeatureUnion([("a", "passthrough"), ("b", "passthrough")]).fit(T[["a"]])
-    assert last().why == "FeatureUnion: FeatureUnion replaces its transformers when it is fitted"
     assert list(union.get_feature_names_out()) == ["a__a", "b__a"]
 
 

@@ -99,7 +99,7 @@ def test_cyclical_feature_is_a_sine_and_a_cosine(feature: str) -> None:
     [
         (
             {"features": "year"},
-            r"CalendarFeatures: features='year' is not a list of names; pass \['year', 'quarter'\]",
+            r"CalendarFeatures: features='year' is not a list of names; pass \['year'\]",
         ),
         ({"features": []}, "CalendarFeatures: features is empty"),
         (

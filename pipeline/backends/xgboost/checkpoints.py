@@ -51,12 +51,12 @@ class Checkpoints:
         `CheckpointDiffers` if they are of another training, `DataError` if they are something else.
         """
         path, now = self.folder / INPUTS, {**self.inputs, "data": data}
-        then: dict[str, str] = {}
-        with suppress(OSError, ValueError, TypeError):
-            then = dict(json.loads(path.read_text("utf-8")))
-        if not then and (path.exists() or self.files()):
-            why = f"does not say in {INPUTS} of which training its trees are"
-            raise DataError(f"{self.folder}: {why}; remove the folder")
+        try:
+            then = dict(json.loads(path.read_text("utf-8"))) if path.exists() else {}
+        except (OSError, ValueError, TypeError) as error:
+            raise DataError(f"{path}: cannot be read ({error}); remove {path.parent}") from None
+        if not then and self.files():
+            raise DataError(f"{self.folder}: holds trees of another version; remove the folder")
         if changed := [what for what in now if then and now[what] != then.get(what)]:
             raise CheckpointDiffers(
                 f"{self.folder}: its trees are of a training with other {' and '.join(changed)}; "

@@ -52,7 +52,13 @@ def tuning_page(record: TuningRecord, folder: Path = Path()) -> Page:
         "tuning.json": "the record, from which every number here is derived",
         "report.md": "this page as Markdown",
     }
-    panels = {"summary": Panel("Result", partial(_result, folder=folder)), **PANELS}
+    panels = {
+        "summary": Panel("Result", partial(_result, folder=folder)),
+        **PANELS,
+        "code": Panel(
+            "Code of the tuned pipelines", partial(_code, folder=folder), "how to run them"
+        ),
+    }
     return Page(record.task.title, lead, shown(panels, record), files, "Tuning")
 
 
@@ -285,11 +291,12 @@ def protocol_card(record: TuningRecord) -> Card:
     return [(name, value) for name, value in facts if value]
 
 
-def _code(record: TuningRecord) -> Iterator[Piece]:
+def _code(record: TuningRecord, folder: Path) -> Iterator[Piece]:
     for each in record.searches:
         if each.tuned is not None:
             yield Piece("heading", f"{each.pipeline}, {each.variant}")
             yield Piece("code", each.tuned.code)
+            yield Piece("code", "\n".join(commands(record, each, folder)))
 
 
 def commands(record: TuningRecord, search: SearchRecord, folder: Path) -> Iterator[str]:
@@ -311,7 +318,6 @@ def commands(record: TuningRecord, search: SearchRecord, folder: Path) -> Iterat
 
 PANELS = {
     "parameters": Panel("Best parameters", _parameters, "defaults, best values, ranges"),
-    "code": Panel("Code of the tuned pipelines", _code),
     "how": Panel("How to reproduce", _how, "command, protocol, machine"),
 }
-"""By anchor, in the order of the page, after the result."""
+"""By anchor, in the order of the page, between the result and the code."""
