@@ -36,7 +36,13 @@ from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV, cro
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
-from sklearn.preprocessing import FunctionTransformer, LabelEncoder, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    LabelEncoder,
+    MinMaxScaler,
+    OneHotEncoder,
+    StandardScaler,
+)
 from sklearn.svm import SVC
 from sklearn.utils._testing import MinimalTransformer
 from sklearn.utils.validation import check_is_fitted
@@ -366,6 +372,16 @@ def test_a_search_shares_rows_and_stays_a_search() -> None:
     kernels = [{"kernel": ["linear"], "C": [1]}, {"kernel": ["rbf"], "gamma": [0.1]}]
     assert GridSearchCV(SVC(), kernels).fit(X, Y).cv_results_["param_gamma"].mask.sum() == 1
     assert last().ran == "cpu"
+
+
+@pytest.mark.usefixtures("verifying")
+def test_the_words_of_a_union_in_a_grid_are_fitted() -> None:
+    union = FeatureUnion([("a", StandardScaler()), ("b", MinMaxScaler())])
+    grid = {"featureunion__b": ["passthrough"]}
+    best = GridSearchCV(make_pipeline(union, LogisticRegression()), grid).fit(X, Y).best_estimator_
+    assert (last().ran, last().differs) == ("cpu", "")
+    assert type(best[0].transformer_list[1][1]) is FunctionTransformer
+    assert best[0].transform(X).shape == (len(X), 2 * X.shape[1])
 
 
 @pytest.mark.usefixtures("verifying")

@@ -98,6 +98,13 @@ def test_run_keeps_a_valid_record(small_home: Path, tmp_path: Path) -> None:
         f"{out / 'boosting.model'}  trained on cpu  {name} {value:.4g}  {model['created']}"
     ]
     assert call("models", tmp_path / "none").out.startswith(f"no models in {tmp_path / 'none'}; ")
+    (out / "boosting.model" / "model.manifest.json").write_text("[]")
+    assert "model.manifest.json cannot be read" in call("models", tmp_path).out
+
+
+def test_a_name_with_a_line_break_is_to_be_quoted(call) -> None:
+    done = call("new-task", "b.csv", "y", "--ignore", "price\nEUR")
+    assert (done.code, "quote a name with a comma" in done.err) == (2, True)
 
 
 @pytest.mark.slow

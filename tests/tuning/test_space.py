@@ -203,6 +203,12 @@ def test_descriptions_tell_spaces_apart() -> None:
     assert len(set(said)) == len(said)
 
 
+def test_a_set_is_described_in_the_order_of_its_texts() -> None:
+    words = {"pie", "apple", "tart", "cherry"}
+    text = Space.of({"a": [words, {"x"}]}, Anything()).parameters["a"].text
+    assert "{'apple', 'cherry', 'pie', 'tart'}" in text
+
+
 # ---- errors
 
 

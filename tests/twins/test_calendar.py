@@ -108,6 +108,7 @@ def test_cyclical_feature_is_a_sine_and_a_cosine(feature: str) -> None:
         ),
         ({"features": ["day", "day"]}, "CalendarFeatures: features contains a name twice"),
         ({"cyclical": "hour"}, "CalendarFeatures: cyclical='hour' is not a list of names"),
+        ({"cyclical": None}, "CalendarFeatures: cyclical=None is not a list of names"),
         (
             {"cyclical": ["year"]},
             "unknown name in cyclical of CalendarFeatures 'year'; choose from: day, hour, month",
@@ -119,6 +120,14 @@ def test_cyclical_feature_is_a_sine_and_a_cosine(feature: str) -> None:
 def test_parameter_that_cannot_be_used(params: dict[str, Any], message: str) -> None:
     found = assert_both_refuse(CalendarFeatures(**params), frame("ns"))
     assert re.match(message, found)
+
+
+@pytest.mark.parametrize("names", [np.array(["month", "hour"]), pd.Index(["month", "hour"])])
+def test_names_may_be_in_an_array(names: Any) -> None:
+    expected = CalendarFeatures(cyclical=["month", "hour"]).fit_transform(frame("ns"))
+    np.testing.assert_array_equal(
+        CalendarFeatures(cyclical=names).fit_transform(frame("ns")), expected
+    )
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NaT, pd.NA])
