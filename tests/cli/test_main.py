@@ -102,7 +102,7 @@ def test_run_keeps_a_valid_record(small_home: Path, tmp_path: Path) -> None:
     assert "model.manifest.json cannot be read" in call("models", tmp_path).out
 
 
-def test_a_name_with_a_line_break_is_to_be_quoted(call) -> None:
+def test_a_name_with_a_line_break_is_to_be_quoted() -> None:
     done = call("new-task", "b.csv", "y", "--ignore", "price\nEUR")
     assert (done.code, "quote a name with a comma" in done.err) == (2, True)
 
