@@ -69,8 +69,7 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
 
     def turn() -> tuple[Run, Values]:
         seconds = []
-        for _ in range(ask.one("calls")):
-            rows = read()
+        for rows in [read() for _ in range(ask.one("calls"))]:
             begun = time.perf_counter()
             model.predict_proba(rows)
             seconds.append(time.perf_counter() - begun)
