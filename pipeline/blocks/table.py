@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from itertools import filterfalse
-from operator import attrgetter, itemgetter
+from operator import attrgetter, is_, itemgetter
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -205,7 +205,7 @@ class Table:
         """Return whether columns have these types, or others of which the matrix has the same."""
         found = self.types([name for name, _ in types])
         fitted = [dtype for _, dtype in types]
-        if found == fitted:
+        if all(map(is_, found, fitted)):
             return True
         return all(map(_alike, found, fitted)) and _common(found) == _common(fitted)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from operator import is_
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -197,10 +198,13 @@ fitted on numbers; convert it (pandas.to_numeric)
         """Return whether X has the columns and types of a dense frame that was taken unchanged."""
         if type(X) is not pd.DataFrame or not len(X) or X.columns.tolist() != self.names:
             return False
+        if self._taken is None:
+            return False
         types = frames.types(X)
-        if self._taken is None or types == self._taken:
-            return self._taken is not None
-        return all(_of_type(a) == _of_type(b) for a, b in zip(types, self._taken, strict=True))
+        if all(map(is_, types, self._taken)):  # equal categories take long to compare
+            return True
+        pairs = zip(types, self._taken, strict=True)
+        return all(a is b or _of_type(a) == _of_type(b) for a, b in pairs)
 
     def _remember(self, taken: Table, given: Table, changed: Collection[Name]) -> None:
         """Remember the types of a frame that is taken as it is given."""
