@@ -44,7 +44,7 @@ endif
 .PHONY: help setup setup-bench setup-tables setup-docs setup-mlflow setup-release \
 	setup-contract doctor list models new-task data fetched synthetic explain run compare report \
 	tune gallery predict bench bench-preprocessing bench-programs bench-searches bench-prediction \
-	bench-files bench-importance bench-scripts bench-threads bench-tables gpu-proof test test-full test-sklearn \
+	bench-files bench-importance bench-growth bench-tables gpu-proof test test-full test-sklearn \
 	test-examples test-mlflow fuzz test-contract contract-snapshot docs lint format types audit \
 	lock release clean clean-venv clean-data
 
@@ -91,18 +91,17 @@ predict: setup ## Predict the rows of a file: ARGS='MODEL IN OUT'
 	$(RUN) predict --device '$(DEVICE)' $(ARGS)
 bench: data setup-bench setup-mlflow ## Measure TASK on this machine's CPU, and all that the docs claim
 	$(python) -m tools.bench all --seed '$(SEED)'$(if $(REPEATS), --repeats '$(REPEATS)') $(ARGS)
-	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),7)' --out 'docs/results/$(TASK)-cpu'
+	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),5)' --out 'docs/results/$(TASK)-cpu'
 	$(python) -m tools.docs
 bench-files: setup-bench ## Measure files to predictions beside Polars, skrub and scikit-learn-intelex
 bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn and skrub
-bench-programs: setup ## Measure programs of everyday use beside plain scikit-learn
+bench-programs: setup ## Measure programs of everyday use beside plain scikit-learn, and unchanged ones
 bench-searches: setup ## Measure searches beside scikit-learn's
 bench-prediction: setup-mlflow ## Measure predictions of saved models
 bench-importance: setup ## Measure the importance of columns beside scikit-learn's
-bench-scripts: setup ## Measure the same programs, unchanged, under accel
-bench-threads: setup ## Measure programs of linear algebra, and plain ones with one BLAS thread
+bench-growth: setup ## Measure seconds and memory up to ten million rows
 bench-files bench-preprocessing bench-programs bench-searches bench-prediction bench-importance \
-bench-scripts bench-threads:
+bench-growth:
 	$(BENCH)
 bench-tables: setup-tables ## Hold tasks made of 20 real tables against programs written by hand
 	$(python) -m pytest -m slow tests/task/test_real_tables.py $(ARGS)

@@ -154,7 +154,7 @@ def claimed(name: str) -> str:
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "benchmarks.md": {
         "measured": partial(tables.reports, DOCS / "results", "flights-cpu"),
-        **{name: partial(claimed, name) for name in CLAIMS if name != "threads"},
+        **{name: partial(claimed, name) for name in CLAIMS},
         "gpu-reports": partial(tables.reports, DOCS / "results"),
     },
     "data.md": {"notations": notations},
@@ -188,8 +188,8 @@ def details() -> Iterator[tuple[Path, str]]:
     yield folder / "programs-cpu/speeds.svg", figure.speeds(found)
     text = f"# Everyday programs\n\n{programs.every(found)}\n\n{where(found)}\n"
     yield folder / "programs-cpu/programs.md", text
-    path = folder / "threads-cpu/threads.md"
-    yield path, f"# Threads of linear algebra\n\n{claimed('threads')}\n"
+    text = f"# Threads of linear algebra\n\n{programs.threads(found)}\n\n{where(found)}\n"
+    yield folder / "programs-cpu/threads.md", text
     found = record.load(folder / "files-cpu/results.json")
     text = f"# From files to predictions\n\n{files.every(found)}\n\n{where(found)}\n"
     yield folder / "files-cpu/files.md", text

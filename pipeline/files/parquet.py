@@ -204,6 +204,7 @@ def read_columns(
     except Exception as error:
         raise_if_exhausted(error, "input", "read", device)
         raise
+    pa.default_memory_pool().release_unused()  # more than the frame takes
     return frame[columns], y[target] if isinstance(target, str) else y
 
 

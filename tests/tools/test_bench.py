@@ -20,7 +20,7 @@ from pipeline.errors import PipelineError
 from tests.tools.bench_work import start
 from tools import docs
 from tools.bench import __main__ as command
-from tools.bench import figure, files, prediction, programs, record, report, runner
+from tools.bench import figure, files, growth, prediction, programs, record, report, runner
 from tools.bench.__main__ import CLAIMS
 from tools.bench.record import Cell, Results, Run, Variant
 from tools.bench.runner import Ask, Claim, Side, measure, take_turns
@@ -30,8 +30,7 @@ SETTINGS = {
     "files": {"rows": (300, 600), "budget": (60,)},
     "preprocessing": {},
     "programs": {"rows": (200, 500), "budget": (60,)},
-    "scripts": {"rows": (200, 500), "budget": (60,)},
-    "threads": {"rows": (200,), "budget": (60,)},
+    "growth": {"rows": (1_000, 2_000)},
     "searches": {"rows": (300,)},
     "prediction": {"calls": (2,), "trained": (500,), "rows": (1, 10)},
     "importance": {"trained": (300,), "rows": (150,), "permutations": (1,)},
@@ -39,8 +38,6 @@ SETTINGS = {
 CASES = {
     "files": ["flights-logistic", "tfidf-logistic"],
     "programs": ["scale", "onehot5-kmeans", "tfidf-logistic"],
-    "scripts": ["scale"],
-    "threads": ["pca"],
     "searches": ["logistic"],
     "prediction": ["xgboost"],
     "importance": ["boosting"],
@@ -114,6 +111,28 @@ def test_a_variant_may_take_some_times_as_long_as_the_reference(
             side.stop()
     assert limits[:3] == [3, 3, 3]
     assert 4 <= limits[3] < 60, "eight times half a second, or more where the machine is busy"
+
+
+def test_a_case_of_short_runs_has_more_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for short, runs in ((60.0, 4), (0.0, 2)):
+        monkeypatch.setattr(runner, "SHORT", short)
+        found = measure(claim_of("ab", most=4), Ask({"rows": (3,)}, 2))
+        assert [len(cell.runs) for cell in found.cells] == [runs] * 2
+        assert report.where(found).startswith(f"{runs} runs of each; 3 rows; ")
+    less = replace_fields(found.cells[0], runs=found.cells[0].runs[:1])
+    made = replace_fields(found, cells=[less, found.cells[1]])
+    assert report.where(made).startswith("1 to 2 runs of each; ")
+
+
+def test_a_variant_that_does_not_run_on_a_case_has_no_cell() -> None:
+    claim = claim_of("ab", runs=lambda case, variant: variant == "a")
+    assert [cell.variant for cell in measure(claim, Ask({"rows": (3,)}, 2)).cells] == ["a"]
+
+
+def test_variants_start_before_any_of_them_runs() -> None:
+    found = measure(claim_of(["starts", "starts too"]), Ask({"rows": (3,)}, 2))
+    begun = [cell.values["started"] for cell in found.cells]
+    assert max(begun) < min(cell.values["first turn"] for cell in found.cells)
 
 
 def test_a_claim_of_which_nothing_runs_has_no_record() -> None:
@@ -342,28 +361,37 @@ def test_a_target_is_met_at_its_number_and_not_beside(
 @pytest.mark.parametrize(
     ("ours", "summary", "line"),
     [
-        ({}, "1 | as fast | 0 | 0", "as fast (1.00× faster to 1.00× faster) |"),
-        ({"taken": 1.06}, "1 | 1.06× slower | 1 | 0", "1.06× slower (1.06–1.06) |"),
-        ({"score": 0.498}, "1 | as fast | 0 | 1", "**different score** |"),
-        ({"why": "over 50 s"}, "0", "– |"),
+        ({}, "1 | as fast | 0 | – | – | 0", "as fast (1.00× faster to 1.00× faster) |"),
+        ({"taken": 1.06}, "1 | 1.06× slower | 1 | – | – | 0", "1.06× slower (1.06–1.06) |"),
+        ({"score": 0.498}, "1 | as fast | 0 | – | – | 1", "**different score** |"),
+        ({"why": "over 50 s"}, "0 | – | 0 | – | – | 0", "– |"),
     ],
 )
 def test_programs_are_counted_by_size(ours: dict[str, Any], summary: str, line: str) -> None:
-    def side(name: str, taken: float = 1, score: float = 0.5, why: str = "") -> Cell:
-        seconds = {"fit": [taken / 2] * 5, "predict": [taken / 2] * 5}
-        return cell(name, seconds, case="scale 1000", score=score, why=why)
-
     made = results(side(programs.PLAIN), side(programs.OURS, **ours))
     assert f"| 1,000 | {summary} |" in programs.notes(made)
     assert line in programs.every(made).splitlines()[-1]
 
 
+def side(name: str, taken: float = 1, score: float = 0.5, why: str = "") -> Cell:
+    seconds = {"fit": [taken / 2] * 5, "predict": [taken / 2] * 5}
+    return cell(name, seconds, case="scale 1000", score=score, why=why)
+
+
+@pytest.mark.parametrize(
+    ("taken", "said"), [(1.2, "1.20× slower | scale"), (1.1, "1.10× slower | none")]
+)
+def test_unchanged_programs_that_are_slower_are_named(taken: float, said: str) -> None:
+    made = results(side(programs.PLAIN), side(programs.OURS), side(programs.ACCEL, taken, score=2))
+    assert f"| 1,000 | 1 | as fast | 0 | {said} | 1 |" in programs.notes(made)
+
+
 def test_the_figure_has_a_dot_and_a_line_at_the_speed_of_a_program() -> None:
-    def side(name: str, case: str, taken: Sequence[float]) -> Cell:
+    def timed(name: str, case: str, taken: Sequence[float]) -> Cell:
         return cell(name, {"fit": taken, "predict": [0.0] * 5}, case=case, score=1)
 
     cells = [
-        side(name, f"scale {rows}", taken)
+        timed(name, f"scale {rows}", taken)
         for rows, ours in ((1_000, [1.0, 1, 1, 1, 1]), (100_000, [4.0, 4, 4, 4, 2]))
         for name, taken in ((programs.PLAIN, [4.0] * 5), (programs.OURS, ours))
     ]
@@ -388,22 +416,35 @@ def test_the_figure_has_a_dot_and_a_line_at_the_speed_of_a_program() -> None:
 def test_plain_programs_with_one_blas_thread_stand_beside_ours() -> None:
     taken = {programs.PLAIN: 0.004, programs.ONE: 0.002, programs.OURS: 0.001}
     cells = [
-        cell(name, {"fit": [each] * 5, "predict": [0.0] * 5}, case="pca 1000", score=1)
+        cell(name, {"fit": [each] * 5, "predict": [0.0] * 5}, case=case, score=1)
+        for case in ("pca 100000", "scale 100000")
         for name, each in taken.items()
     ]
-    shown = programs.thread_notes(results(*cells)).splitlines()[-1]
-    assert shown == "| pca | 4.0 | 2.0 | 1.0 | 2.00× faster (2.00–2.00) |"
+    shown = programs.threads(results(*cells, facts={"rows": programs.MIDDLE})).splitlines()
+    assert shown[2:] == ["| pca | 4.0 | 2.0 | 1.0 | 2.00× faster (2.00–2.00) |"]
     del cells[1]
-    assert "| 4.0 | – | 1.0 | 4.0× faster" in programs.thread_notes(results(*cells))
+    shown = programs.threads(results(*cells, facts={"rows": programs.MIDDLE})).splitlines()
+    assert "| 4.0 | – | 1.0 | 4.0× faster" in shown[-1]
 
 
-def test_scripts_that_are_slower_are_named() -> None:
+def test_the_growth_is_the_power_of_the_rows() -> None:
+    sizes = {100: (1.0, 0.5), 10_000: (100.0, 5.0)}
     cells = [
-        cell(variant, {"fit": [taken] * 5, "predict": [0.0] * 5}, case="scale 1000", score=1)
-        for variant, taken in ((programs.PLAIN, 1.0), (programs.ACCEL, 1.2))
+        cell(name, {"read": [each] * 5, "fit": [0.0] * 5, "predict": [0.0] * 5}, case=f"a {rows}")
+        for rows, taken in sizes.items()
+        for name, each in zip((growth.PREPROCESSING, growth.WHOLE), taken, strict=True)
     ]
-    assert "| 1,000 | 1 | 1.20× slower | scale | 0 |" in programs.script_notes(results(*cells))
-    assert "| 1,000 | 0 |  | none |  |" in programs.script_notes(results(cells[0]))
+    memory = {"table": 400, "read": 1_000, "peak": 3_100, "matrix": 2_000}
+    first = Run(seconds={}, bytes=memory)
+    made = results(*(replace_fields(each, warmup=first) for each in cells))
+    cases = [replace_fields(each, facts={"rows": int(each.name[2:])}) for each in made.cases]
+    made = replace_fields(made, cases=cases)
+    assert growth.slope(made, growth.PREPROCESSING) == pytest.approx(1.0)
+    assert growth.slope(made, growth.WHOLE) == pytest.approx(0.5)
+    text = growth.notes(made)
+    assert "| 10,000 | 100.00 | 5.00 | 10000.00 | 500.00 |" in text
+    assert "to the power of 1.00 and 0.50 (target: ≤ 1.0)" in text
+    assert "takes 25% of the table (target: ≤ 25%)" in text
 
 
 def test_predictions_over_http_are_shown_where_they_were_measured() -> None:

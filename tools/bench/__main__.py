@@ -10,17 +10,12 @@ from pathlib import Path
 import datasets
 from pipeline import records
 from pipeline.errors import ConfigError, PipelineError, pick
-from tools.bench import files, importance, prediction, preprocessing, programs, searches
+from tools.bench import files, growth, importance, prediction, preprocessing, programs, searches
 from tools.bench.record import say
 from tools.bench.runner import Ask, Claim, measure
 
-_MODULES = (files, preprocessing, programs, searches, prediction, importance)
-CLAIMS: dict[str, Claim] = {
-    claim.name: claim
-    for claim in [*(each.CLAIM for each in _MODULES), programs.SCRIPTS, programs.THREADS]
-}
-
-
+_MODULES = (files, growth, preprocessing, programs, searches, prediction, importance)
+CLAIMS: dict[str, Claim] = {each.CLAIM.name: each.CLAIM for each in _MODULES}
 ALL = "all"
 
 

@@ -64,10 +64,10 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
         return rows if prepare is None else prepare(rows)
 
     values: Values = {}
-    if variant == LOADED and n_rows == 1 and optional.available("mlflow"):
-        values = _over_http(model, read(), folder / "mlflow")
 
     def turn() -> tuple[Run, Values]:
+        if variant == LOADED and n_rows == 1 and not values and optional.available("mlflow"):
+            values.update(_over_http(model, read(), folder / "mlflow"))
         seconds = []
         for rows in [read() for _ in range(ask.one("calls"))]:
             begun = time.perf_counter()

@@ -177,9 +177,11 @@ def verdicts(results: Results, targets: Sequence[Target]) -> str:
 def where(results: Results) -> str:
     """Return how, where and when it was measured, in a line."""
     here, protocol = results.machine, results.protocol
-    runs = "run" if protocol.repeats == 1 else "runs"
+    counts = {len(cell.runs) for cell in results.cells if cell.ok}
+    many = " to ".join(map(str, sorted({min(counts), max(counts)})))
+    runs = "run" if counts == {1} else "runs"
     return (
-        f"{protocol.repeats} {runs} of each; {protocol.clock}; {here.cpu}, {here.cores} cores, "
+        f"{many} {runs} of each; {protocol.clock}; {here.cpu}, {here.cores} cores, "
         f"load {here.load_before:.1f} before; {results.created[:10]}."
     )
 

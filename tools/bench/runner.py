@@ -8,10 +8,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as OutOfTime
+from concurrent.futures import wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pebble import ProcessExpired, ProcessPool
@@ -24,8 +26,10 @@ from tools.bench import record, report
 from tools.bench.record import SCHEMA, Case, Cell, Measured, Results, Run, Values, Variant, say
 
 ISOLATION = "a process for each variant and case, idle while another one runs"
-PATIENCE = 5
-"""How many times as long as the reference the first run of a variant may take."""
+PATIENCE = 2
+"""How many times as long as the reference, and the budget, the first run of a variant may take."""
+SHORT = 5.0
+"""Seconds of timed runs, after which there are not more than asked for."""
 
 Turn = Callable[[], tuple[Run, Values]]
 
@@ -65,6 +69,8 @@ class Claim:
     """Sizes and the like; ``"budget"`` is the seconds for the first run of a reference."""
     repeats: int
     """Timed runs of each variant."""
+    most: int = 0
+    """If more, so many while those of a case took less than `SHORT`."""
     warms_up: bool = True
     """Whether the first run of a process does not count."""
     cases: Callable[[Ask], Iterator[Case]]
@@ -75,6 +81,8 @@ class Claim:
     """Of the cases, as ``--cases`` takes them."""
     variants: Sequence[Variant]
     """Run on each case; the first one is the reference."""
+    runs: Callable[[Case, str], bool] = lambda case, variant: True
+    """Whether a variant runs on a case."""
     clock: str
     """What is timed, with settings in braces."""
     columns: Sequence[report.Column] = ()
@@ -104,6 +112,7 @@ class Side:
         self.why = ""
         self._work = claim.start, ask, case, variant
         self._pool = ProcessPool(1, context=multiprocessing.get_context("spawn"))
+        self.started = self._pool.schedule(_started, self._work)
 
     def stop(self) -> None:
         """End the process."""
@@ -139,16 +148,18 @@ class Side:
         )
 
 
-_started: list[Turn] = []
+_turns: list[Turn] = []
 """Of the variant whose process this is."""
 
 
-def _turn(
-    start: Callable[[Ask, Case, str], Turn], ask: Ask, case: Case, variant: str
-) -> tuple[tuple[Run, Values], dict[str, str]]:
-    if not _started:
-        _started.append(start(ask, case, variant))
-    return _started[0](), environment.threads()
+def _started(start: Callable[[Ask, Case, str], Turn], ask: Ask, case: Case, variant: str) -> None:
+    if not _turns:
+        _turns.append(start(ask, case, variant))
+
+
+def _turn(*work: Any) -> tuple[tuple[Run, Values], dict[str, str]]:
+    _started(*work)  # again, where it failed
+    return _turns[0](), environment.threads()
 
 
 def measure(claim: Claim, ask: Ask, kept: Path | None = None) -> Results:
@@ -218,9 +229,11 @@ def measure(claim: Claim, ask: Ask, kept: Path | None = None) -> Results:
 def _measured(claim: Claim, ask: Ask, case: Case, load: float) -> Measured:
     """Measure a case, and say how long its variants took."""
     with ExitStack() as stack:
-        sides = [Side(claim, ask, case, each.name) for each in claim.variants]
+        names = [each.name for each in claim.variants if claim.runs(case, each.name)]
+        sides = [Side(claim, ask, case, name) for name in names]
         for side in sides:
             stack.callback(side.stop)
+        wait([side.started for side in sides])
         order = take_turns(claim, ask, sides)
     cells = [side.cell(case.name, warms_up=claim.warms_up) for side in sides]
     say(f"[bench] {case.name}: {', '.join(map(_summary, cells))}")
@@ -242,7 +255,10 @@ def take_turns(claim: Claim, ask: Ask, sides: Sequence[Side]) -> list[str]:
         side.turn(limit)
         if limit and not number:
             limit = max(limit, round(PATIENCE * (time.perf_counter() - begun)))
-    for _ in range(ask.repeats):
+    begun = time.perf_counter()
+    for number in range(max(ask.repeats, claim.most)):
+        if number >= ask.repeats and time.perf_counter() - begun > SHORT:
+            break
         for place in random.permutation(len(sides)):
             order += [sides[place].name] * (not sides[place].why)
             sides[place].turn()
