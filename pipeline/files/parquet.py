@@ -68,8 +68,7 @@ class Reader:
 
         wanted = pq.filters_to_expression(list(self.rows)) if self.rows else None
         (fragment,) = ds.dataset(file, format="parquet").get_fragments()
-        parts = fragment.split_by_row_group(wanted)
-        return [group.id for part in parts for group in part.row_groups]
+        return [g.id for part in fragment.split_by_row_group(wanted) for g in part.row_groups]
 
     def read(
         self, groups: Mapping[Path, Sequence[int]], columns: Sequence[str] | None = None
@@ -198,13 +197,13 @@ def read_columns(
     targets = [target] if isinstance(target, str) else list(target)
     named = [features] if isinstance(features, str) else features
     names = list(dict.fromkeys([*named, *targets]))
-    read = _on_gpu if device == "cuda" else _on_host
     try:
-        frame, y = read(path, names, targets, typed(path, rows))
+        wanted = path, names, targets, typed(path, rows)
+        frame, y = _on_gpu(*wanted) if device == "cuda" else _on_host(*wanted)
     except Exception as error:
         raise_if_exhausted(error, "input", "read", device)
         raise
-    pa.default_memory_pool().release_unused()  # more than the frame takes
+    pa.default_memory_pool().release_unused()  # of what the frame was made from
     return frame[columns], y[target] if isinstance(target, str) else y
 
 

@@ -153,6 +153,7 @@ def read(
     if partitioned.COPIES * advice.need > TABLES * advice.free:
         raise DataError(f"{path}: {advice}; to read it in partitions, use Parquet without a format")
     frame = to_frame(opened.read_values(path, format, names))
+    pa.default_memory_pool().release_unused()
     return frames.to_device(frame[list(features)], device), frame[target].to_numpy()
 
 
@@ -358,11 +359,10 @@ def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
 
 def read_arrow(source: Any, format: TableFormat | None = None) -> pa.Table:
     """Return all of a table as an Arrow table; `read_table` documents the errors."""
-    what = "the table"
     if isinstance(source, str | Path):
         table, what = opened.read_values(Path(source), format), str(source)
     else:
-        table = opened.format_table(arrow_table(source), format)
+        table, what = opened.format_table(arrow_table(source), format), "the table"
     table = table.rename_columns([n or f"Unnamed: {i}" for i, n in enumerate(table.column_names)])
     if not len(table):
         raise DataError(f"{what}: has no rows")
