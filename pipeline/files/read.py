@@ -217,7 +217,7 @@ def is_parquet(path: Path) -> bool:
 def to_frame(table: pa.Table) -> pd.DataFrame:
     """Return a table as a frame whose types are those of `pandas.read_csv`."""
     plain = {name: csv.plain_integers(table[name]) for name in table.column_names}
-    return pd.DataFrame({name: from_column(values) for name, values in plain.items()})
+    return pd.DataFrame({name: from_column(values).array for name, values in plain.items()})
 
 
 def row_count(path: Path) -> int | None:
@@ -271,7 +271,8 @@ def table_bytes(path: Path, names: Sequence[str]) -> int:
     files = table_files(path)
     if not is_parquet(path):
         return sum(map(size_of, files))
-    schemas = [metadata(file).schema.to_arrow_schema() for file in files]
+    abouts = [metadata(file) for file in files]
+    schemas = [about.schema.to_arrow_schema() for about in abouts]
     for file, schema in zip(files, schemas, strict=True):
         check_columns(file, schema.names, names)
         for name in names:
@@ -282,10 +283,9 @@ def table_bytes(path: Path, names: Sequence[str]) -> int:
                     f"{file}: column {name!r} has type {other}, but {one} in {files[0]}; store it "
                     "with the same type in all files"
                 )
-    sources = [ParquetSource.open(file) for file in files]
-    parts = (batch for each in sources for batch in each.batches(names, _SAMPLE))
+    parts = (part for file in files for part in ParquetSource.open(file).batches(names, _SAMPLE))
     first = next(filter(len, parts), None)
-    return 0 if first is None else (row_count(path) or 0) * first.nbytes // len(first)
+    return 0 if first is None else sum(a.num_rows for a in abouts) * first.nbytes // len(first)
 
 
 def metadata(file: Path) -> Any:
