@@ -118,10 +118,10 @@ def test_a_case_of_short_runs_has_more_of_them(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(runner, "SHORT", short)
         found = measure(claim_of("ab", most=4), Ask({"rows": (3,)}, 2))
         assert [len(cell.runs) for cell in found.cells] == [runs] * 2
-        assert report.where(found).startswith(f"{runs} runs of each; 3 rows; ")
+        assert report.where(found).startswith(f"{runs} runs; 3 rows; ")
     less = replace_fields(found.cells[0], runs=found.cells[0].runs[:1])
     made = replace_fields(found, cells=[less, found.cells[1]])
-    assert report.where(made).startswith("1 to 2 runs of each; ")
+    assert report.where(made).startswith("1 to 2 runs; ")
 
 
 def test_a_variant_that_does_not_run_on_a_case_has_no_cell() -> None:
@@ -442,9 +442,9 @@ def test_the_growth_is_the_power_of_the_rows() -> None:
     assert growth.slope(made, growth.PREPROCESSING) == pytest.approx(1.0)
     assert growth.slope(made, growth.WHOLE) == pytest.approx(0.5)
     text = growth.notes(made)
-    assert "| 10,000 | 100.00 | 5.00 | 10000.00 | 500.00 |" in text
+    assert "| 10,000 | 10000.00 | 500.00 |" in text
     assert "to the power of 1.00 and 0.50 (target: ≤ 1.0)" in text
-    assert "takes 25% of the table (target: ≤ 25%)" in text
+    assert "takes 25% of the table's memory beside its matrix" in text
 
 
 def test_predictions_over_http_are_shown_where_they_were_measured() -> None:

@@ -16,6 +16,7 @@ import pipeline
 from datasets import flights_delay
 from pipeline import Accelerated
 from pipeline.benchmark.run.worker import peak_rss
+from pipeline.task.numerals import MISSING
 from tasks.flights_delay import TASK
 from tools.bench import record, report
 from tools.bench.record import Results, Run, Values, Variant
@@ -88,15 +89,13 @@ def notes(results: Results) -> str:
     lines = []
     for case in results.cases:
         rows, cells = int(case.facts["rows"]), [results.cell(case.name, name) for name in names]
-        taken = [cell.median(PHASES) if cell else np.nan for cell in cells]
-        per_million = (f"{1e6 * each / rows:.2f}" for each in taken)
-        lines.append([f"{rows:,}", *(f"{each:.2f}" for each in taken), *per_million])
-    titles = [variant.title for variant in results.variants]
-    head = ["rows", *(f"{t}, s" for t in titles), *(f"{t}, s per million rows" for t in titles)]
+        per_million = (f"{1e6 * c.median(PHASES) / rows:.2f}" if c else MISSING for c in cells)
+        lines.append([f"{rows:,}", *per_million])
+    head = ["rows", *(f"{each.title}, s per million rows" for each in results.variants)]
     slopes = " and ".join(f"{slope(results, name):.2f}" for name in names)
     return "\n\n".join([
         report.table(head, lines, range(len(head))),
-        f"The seconds grow with the rows to the power of {slopes} (target: ≤ {STEEPEST}).",
+        f"Seconds grow with rows to the power of {slopes} (target: ≤ {STEEPEST}).",
         _memory(results),
     ])  # fmt: skip
 
@@ -110,11 +109,10 @@ def _memory(results: Results) -> str:
     table, read, peak, matrix = (
         cell.warmup.bytes[name] for name in ("table", "read", "peak", "matrix")
     )
-    share = (peak - read - matrix) / table
+    share, of = (peak - read - matrix) / table, f"{matrix / 1e9:.2f} GB"
     return (
-        f"Of {case.facts['rows']:,} rows, the table has {table / 1e9:.2f} GB and the matrix "
-        f"{matrix / 1e9:.2f}; beside them the preprocessing takes {share:.0%} of the table "
-        f"(target: ≤ {OF_TABLE:.0%})."
+        f"At {case.facts['rows']:,} rows ({table / 1e9:.2f} GB), preprocessing takes {share:.0%} "
+        f"of the table's memory beside its matrix of {of} (target: ≤ {OF_TABLE:.0%})."
     )
 
 

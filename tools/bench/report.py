@@ -181,7 +181,7 @@ def where(results: Results) -> str:
     many = " to ".join(map(str, sorted({min(counts), max(counts)})))
     runs = "run" if counts == {1} else "runs"
     return (
-        f"{many} {runs} of each; {protocol.clock}; {here.cpu}, {here.cores} cores, "
+        f"{many} {runs}; {protocol.clock}; {here.cpu}, {here.cores} cores, "
         f"load {here.load_before:.1f} before; {results.created[:10]}."
     )
 
