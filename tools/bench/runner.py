@@ -112,7 +112,7 @@ class Side:
         self.why = ""
         self._work = claim.start, ask, case, variant
         self._pool = ProcessPool(1, context=multiprocessing.get_context("spawn"))
-        self.started = self._pool.schedule(_started, self._work)
+        self.started = self._pool.schedule(_begin, self._work)
 
     def stop(self) -> None:
         """End the process."""
@@ -152,13 +152,13 @@ _turns: list[Turn] = []
 """Of the variant whose process this is."""
 
 
-def _started(start: Callable[[Ask, Case, str], Turn], ask: Ask, case: Case, variant: str) -> None:
+def _begin(start: Callable[[Ask, Case, str], Turn], ask: Ask, case: Case, variant: str) -> None:
     if not _turns:
         _turns.append(start(ask, case, variant))
 
 
 def _turn(*work: Any) -> tuple[tuple[Run, Values], dict[str, str]]:
-    _started(*work)  # again, where it failed
+    _begin(*work)  # again, where it failed
     return _turns[0](), environment.threads()
 
 
