@@ -27,6 +27,24 @@ class HostBackend(Backend):
 
 HOST = HostBackend()
 
+_BY_ROW = (
+    *("sklearn.cluster", "sklearn.ensemble", "sklearn.neighbors", "sklearn.svm", "sklearn.tree"),
+    *("sklearn.linear_model._logistic", "sklearn.linear_model._stochastic_gradient", "xgboost"),
+)
+"""Modules of estimators that read rows one by one, and make a copy of a matrix by column."""
+
+
+def host_order(estimator: Estimator) -> str:
+    """Return the order of the matrix that an estimator reads soonest on the CPU.
+
+    "A" is that of the table: a matrix of a frame's numbers lies by column, as scikit-learn's does.
+
+    >>> from sklearn.linear_model import LogisticRegression, Ridge
+    >>> host_order(Ridge()), host_order(LogisticRegression())
+    ('A', 'C')
+    """
+    return "C" if type(estimator).__module__.startswith(_BY_ROW) else "A"
+
 
 def is_xgboost(estimator: Estimator) -> bool:
     """Return whether an estimator is one of XGBoost's own classes.

@@ -30,6 +30,7 @@ from pipeline.blocks.block import (
     Objects,
     Unread,
     as_numbers,
+    by_columns,
     common_type,
     flat,
 )
@@ -113,6 +114,14 @@ class Table:
         if not isinstance(self.X, pd.DataFrame):
             return {}
         return dict(zip(self.names, frames.arrays(self.X), strict=True))
+
+    @property
+    def by_column(self) -> bool:
+        """Whether each column lies in one piece."""
+        first = self._held[self.names[0]] if self._held else self.X
+        if type(first) is not np.ndarray:
+            return self.framed
+        return first.flags.c_contiguous if first.ndim == 1 else by_columns(first)
 
     @cached_property
     def by_row(self) -> np.ndarray | None:
@@ -413,8 +422,9 @@ def write_matrix(
 ) -> Any:
     """Return the blocks of a table as one matrix, shape (n_rows, width).
 
-    The type "auto" is the one that the columns have together. `making` returns the context in
-    which the matrix is made, given its shape and type.
+    The type "auto" is the one that the columns have together. The order "A" is that of the table,
+    unless there are indicators, as in scikit-learn. `making` returns the context in which the
+    matrix is made, given its shape and type.
     """
     seen = seen_part(table)
     first = blocks_to_write(read, seen, beside=False)
@@ -423,6 +433,8 @@ def write_matrix(
         kind = np.dtype(dtype)
     if not first:
         return table.xp.zeros((table.n_rows, 0), dtype=kind)
+    if order == "A":
+        order = "F" if table.by_column and Indicators not in map(type, first) else "C"
     context: AbstractContextManager[Any] = nullcontext()
     if making is not None:
         context = making((table.n_rows, sum(map(attrgetter("width"), first))), kind)

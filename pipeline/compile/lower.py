@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from pipeline.backends.base import Model, find_last_dtype
-from pipeline.backends.cpu import is_xgboost
+from pipeline.backends.cpu import host_order, is_xgboost
 from pipeline.backends.meta import MetaBackend
 from pipeline.compile.compile import compile, compile_step
 from pipeline.compile.plan import Plan, Step, make_host_step
@@ -114,13 +114,12 @@ def _make_program(group: Sequence[Op], after: Op | None, options: LoweringOption
         name = " + ".join(op.path for op in group)
         whole = Pipeline([(op.path, op.estimator) for op in group])
         op = Op("", whole, "container", op.takes, group[-1].out, tuple(group))
-    rule = None if after is None or after.refused else after.rule
     program = Program(
         op.estimator,
         options.dtype,
         op.path,
         op=op,
-        order=rule.order if rule else "C",
+        order=_order_for(after),
         why_dense=""
         if after is None or device == "cpu" or _takes_sparse(after)
         else f"{type(after.estimator).__name__} does not support sparse rows on the GPU",
@@ -130,6 +129,13 @@ def _make_program(group: Sequence[Op], after: Op | None, options: LoweringOption
     host = partial(_make_host_program, group, after, options)
     may_fall = options.fallback and device == "cuda"
     return Step(name, program, device, op.placements, host if may_fall else None)
+
+
+def _order_for(after: Op | None) -> str:
+    """Return the order of the matrix that the next step reads without a copy."""
+    if after is None or after.takes.device == "cpu":
+        return "A" if after is None else host_order(after.estimator)
+    return "C" if after.refused or after.rule is None else after.rule.order
 
 
 def _takes_sparse(after: Op) -> bool:

@@ -390,11 +390,12 @@ def order_of(estimator: Estimator, other: str) -> str:
     """Return the order of the matrix that a transformer asks for, or another one.
 
     >>> from sklearn.preprocessing import PolynomialFeatures
-    >>> order_of(PolynomialFeatures(order="F"), "C")
-    'F'
+    >>> order_of(PolynomialFeatures(order="F"), "C"), order_of(PolynomialFeatures(), "A")
+    ('F', 'C')
     """
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    return "F" if getattr(last, "order", "C") == "F" else other
+    asked: str = getattr(last, "order", other)
+    return asked if other == "A" or asked == "F" else other
 
 
 def known_cells(node: BlockNode) -> dict[Any, np.ndarray]:

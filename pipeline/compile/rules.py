@@ -231,12 +231,13 @@ def check_parameters(how: Any, path: str) -> None:
             TypeError(f"{said} ({how.__name__})."),
             ConfigError(f"pass an instance in the step {path}"),
         )
-    if type(how) not in CONTAINERS:
-        try:
-            _validate(how)
-        except ValueError as error:
-            raise ConfigError(f"{path}: {error}") from error
-    if is_xgboost(how) and (reasons := find_bad_params(how, path)):
+    if type(how) in CONTAINERS:
+        return
+    try:
+        _validate(how)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    if type(how) not in TWINS and is_xgboost(how) and (reasons := find_bad_params(how, path)):
         raise Unsupported(*reasons)
 
 

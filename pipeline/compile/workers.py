@@ -14,6 +14,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from pipeline.backends.cpu import host_order
 from pipeline.blocks.block import Numbers, Objects, Unread, flat
 from pipeline.blocks.csr import ReadSparse, write_sparse
 from pipeline.blocks.table import Read, Table, write_frame, write_matrix
@@ -256,7 +257,8 @@ class WorkerNode(BlockNode):
                 return table.select(names)
         if self.named is not None:
             return write_frame(table, read, "auto", self.named)
-        return write_matrix(table, read, "auto")
+        order = host_order(self.estimator) if table.device == "cpu" else "C"
+        return write_matrix(table, read, "auto", order=order)
 
     def _told(self, work: Callable[..., Any], rows: Any, *args: Any) -> Any:
         """Return what scikit-learn makes; name the step and infinite columns in its error."""
