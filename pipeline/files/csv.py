@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -50,6 +50,8 @@ _BLOCK = 1 << 24
 """Bytes that are cut at once; no cell may be longer."""
 _SAMPLE = 1 << 16
 """Bytes of the rows that are looked at first."""
+Reader = tuple[Callable[[Cells], Cells], pa.DataType]
+"""What reads cells of text, and the type of what it made of the first ones."""
 
 
 def without(cells: Cells, marks: Sequence[str]) -> Cells:
@@ -75,8 +77,10 @@ def _is_wide(values: Cells) -> bool:
     return max((abs(each or 0) for each in extremes.values()), default=0) >= _EXACT
 
 
-def infer(cells: Cells) -> Cells:
+def infer(cells: Cells, readers: Iterable[Reader] | None = None) -> Cells:
     """Return cells of text as what they are, all together.
+
+    `readers` are those that read the first cells, if that is known.
 
     >>> columns = (["1", None], ["1", "x"], ["True", None], ["2024-02-29"], [None])
     >>> [str(infer(pa.array(cells)).type) for cells in columns]
@@ -84,11 +88,17 @@ def infer(cells: Cells) -> Cells:
     """
     if cells.null_count == len(cells):
         return pa.nulls(len(cells))
-    for read in (_numbers, _booleans, _dates):
+    for read, _ in _readers(cells[:_FEW]) if readers is None else readers:
         with suppress(pa.ArrowInvalid):
-            read(cells[:_FEW])  # Arrow is slow where many cells do not fit.
             return read(cells)
     return cells
+
+
+def _readers(cells: Cells) -> Iterator[Reader]:
+    """Yield what reads a few cells; Arrow is slow where many do not fit."""
+    for read in (_numbers, _booleans, _dates):
+        with suppress(pa.ArrowInvalid):
+            yield read, read(cells).type
 
 
 def _numbers(cells: Cells) -> Cells:
@@ -126,13 +136,6 @@ def _parse(cells: Cells) -> tuple[Cells, Cells]:
     if _any_nan(floats):
         raise pa.ArrowInvalid("a missing-value marker with blanks around it is text")
     return digits, floats
-
-
-def _are_floats(cells: Cells) -> bool:
-    """Whether cells are numbers, and not all of them integers."""
-    with suppress(pa.ArrowInvalid):
-        return bool(_numbers(cells).type == pa.float64())
-    return False
 
 
 def _any_nan(floats: Cells) -> bool:
@@ -291,12 +294,15 @@ class CsvSource(Source):
         options = self._options(columns, _SAMPLE, self.schema)
         with pyarrow.csv.open_csv(self.text.open(), *options) as reader:
             first = reader.read_next_batch()[:_FEW]
-        floats = {name: pa.float64() for name in columns if _are_floats(first[name])}
+        readers = {name: _readers(first[name]) for name in columns}
+        found = {name: next(each, None) for name, each in readers.items()}
+        floats = {n: pa.float64() for n, each in found.items() if each and each[1] == pa.float64()}
         types = dict.fromkeys(columns, pa.string()) | floats
         read = pyarrow.csv.read_csv(self.text.open(), *self._options(columns, _BLOCK, types))
         if any(map(_any_nan, read.select(list(floats)))):
             raise pa.ArrowInvalid("a missing-value marker with blanks around it is text")
-        return pa.table({n: read[n] if n in floats else infer(read[n]) for n in columns})
+        others = {n: filter(None, chain([found[n]], readers[n])) for n in found.keys() - floats}
+        return pa.table({n: read[n] if n in floats else infer(read[n], others[n]) for n in columns})
 
     def _options(
         self, columns: Sequence[str], block: int, types: Mapping[str, pa.DataType] | pa.Schema

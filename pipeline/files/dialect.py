@@ -69,7 +69,11 @@ def find_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:
     """
     if said := _SAID.fullmatch(lines[0]) if lines else None:
         return Dialect(said[1], 1)
-    cuts = {each: list(records(lines, each)) for each in delimiters}
+    text = "".join(lines)
+    used = [each for each in delimiters if each in text]
+    unused = next((each for each in delimiters if each not in text), "")
+    of = {each: list(records(lines, each)) for each in filter(None, [*used, unused])}
+    cuts = {each: of[each if each in used else unused] for each in delimiters}
     first = {each: len(rows[0].cells) if rows else 0 for each, rows in cuts.items()}
     alone = _ALONE if max(first.values()) == 1 else 0.0
     delimiter = max(delimiters, key=lambda each: (_score(cuts[each], alone), first[each]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -198,13 +198,14 @@ def read_columns(
     named = [features] if isinstance(features, str) else features
     names = list(dict.fromkeys([*named, *targets]))
     try:
-        wanted = path, names, targets, typed(path, rows)
-        frame, y = _on_gpu(*wanted) if device == "cuda" else _on_host(*wanted)
+        read = _on_gpu if device == "cuda" else partial(_on_host, [*dict.fromkeys(named)])
+        frame, y = read(path, names, targets, typed(path, rows))
     except Exception as error:
         raise_if_exhausted(error, "input", "read", device)
         raise
     pa.default_memory_pool().release_unused()  # of what the frame was made from
-    return frame[columns], y[target] if isinstance(target, str) else y
+    X = frame[columns] if columns is features else frames.select(frame, columns)
+    return X, y[target] if isinstance(target, str) else y
 
 
 def _on_gpu(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:
@@ -216,11 +217,13 @@ def _on_gpu(path: Path, names: list[str], targets: list[str], rows: Filter) -> t
     return frame, {name: host[name].to_numpy() for name in targets}
 
 
-def _on_host(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:
+def _on_host(
+    features: list[str], path: Path, names: list[str], targets: list[str], rows: Filter
+) -> tuple[Any, Any]:
     options: Any = {"filters": list(rows) or None, "page_checksum_verification": True}
     table = pq.read_table(table_files(path), columns=names, **options)
-    frame = table.to_pandas()
-    for name in names:
+    frame = table.select(features).to_pandas()
+    for name in features:
         column = table.column(name)
         gaps = pa.types.is_integer(column.type) and column.null_count
         if gaps and plain_integers(column).type == column.type:  # float64 would merge some

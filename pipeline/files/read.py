@@ -29,7 +29,7 @@ from pipeline.optional import load
 from pipeline.system import hardware
 from pipeline.table import frames, partitioned
 from pipeline.table.arrow_types import arrow_table, decoded_type, plain_values, usable
-from pipeline.table.convert import from_column
+from pipeline.table.convert import from_column, is_plain
 
 How = Literal["in memory", "streaming", "cluster"]
 
@@ -152,9 +152,11 @@ def read(
         )
     if partitioned.COPIES * advice.need > TABLES * advice.free:
         raise DataError(f"{path}: {advice}; to read it in partitions, use Parquet without a format")
-    frame = to_frame(opened.read_values(path, format, names))
+    table = opened.read_values(path, format, names)
+    frame, y = (to_frame(table.select(each)) for each in ([*dict.fromkeys(features)], [target]))
+    del table
     pa.default_memory_pool().release_unused()
-    return frames.to_device(frame[list(features)], device), frame[target].to_numpy()
+    return frames.to_device(frames.select(frame, list(features)), device), y[target].to_numpy()
 
 
 def scan(
@@ -217,6 +219,8 @@ def is_parquet(path: Path) -> bool:
 def to_frame(table: pa.Table) -> pd.DataFrame:
     """Return a table as a frame whose types are those of `pandas.read_csv`."""
     plain = {name: csv.plain_integers(table[name]) for name in table.column_names}
+    if all(map(is_plain, plain.values())):
+        return pa.table(plain).to_pandas(date_as_object=False, split_blocks=True)
     return pd.DataFrame({name: from_column(values).array for name, values in plain.items()})
 
 

@@ -156,9 +156,14 @@ def from_column(column: Column) -> pd.Series:
         with suppress(ValueError):  # A dictionary may repeat a value; categories may not.
             return column.to_pandas()
         return column.cast(kind.value_type).dictionary_encode().to_pandas()
-    if not _is_plain(kind):
+    if not is_plain(column):
         return pd.Series(pd.array(column, dtype=pd.ArrowDtype(kind)))
     return column.to_pandas(date_as_object=False)
+
+
+def is_plain(column: Column) -> bool:
+    """Return whether pandas holds an Arrow array in a type of its own, without one of Arrow's."""
+    return _is_plain(column.type) and not (column.null_count and _is_whole(column))
 
 
 _SIZES = (8, 16, 32, 64)
