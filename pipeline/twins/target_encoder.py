@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.preprocessing import TargetEncoder
 from sklearn.utils import check_random_state
@@ -70,7 +69,7 @@ class TargetEncoderTwin(EncoderTwin):
             )
         y = y.reshape(len(y))
         if self._kind == "continuous":
-            folds, self._n_folds = _folds(self.estimator, y, self._kind)
+            folds, self._n_folds = _folds(self.estimator, y, labels=False)
             values = y.astype("float64")
             # Centred sums keep the digits of the variance when the mean is large.
             self._centre = float(values.mean())
@@ -79,10 +78,10 @@ class TargetEncoderTwin(EncoderTwin):
         # Texts of fixed width, as scikit-learn's binarizer has them.
         self._classes = unique_labels(classes) if self._kind == "multiclass" else classes
         # Of labels, the splitters ask no more than which rows have the same one.
-        if seen in ("binary", "multiclass"):
+        if labels := seen in ("binary", "multiclass"):
             # Small integers are sorted several times as fast.
             y = codes.astype(np.min_scalar_type(len(classes)))
-        folds, self._n_folds = _folds(self.estimator, y, self._kind)
+        folds, self._n_folds = _folds(self.estimator, y, labels=labels)
         # Rows of two labels, or of several if each gets a column, need only be counted.
         if self._kind == "multiclass" or len(classes) == 2:
             self._n_counted = len(classes)
@@ -199,27 +198,30 @@ def shrink(sums: np.ndarray, totals: np.ndarray, smooth: float | str) -> np.ndar
         return np.where(np.isnan(weight), mean, shrunk)
 
 
-def _folds(estimator: TargetEncoder, y: np.ndarray, kind: str) -> tuple[np.ndarray, int]:
-    """Return the fold that holds each row out, and how many folds there are."""
+def _folds(estimator: TargetEncoder, y: np.ndarray, *, labels: bool) -> tuple[np.ndarray, int]:
+    """Return the fold that holds each row out, and how many folds there are.
+
+    `labels` are codes, in order; scikit-learn would look for them in each row again.
+    """
     options: dict[str, Any] = {
         "shuffle": True if estimator.shuffle == "deprecated" else estimator.shuffle
     }
     if estimator.random_state != "deprecated":
         options["random_state"] = estimator.random_state
-    splitter = check_cv(estimator.cv, y, classifier=kind != "continuous", **options)
+    splitter = check_cv(estimator.cv, [0, 1], classifier=labels, **options)
     n_folds, n_rows = splitter.n_splits, len(y)
     if n_folds > n_rows:
         raise DataError(
             f"TargetEncoder: n_splits={n_folds} is more than the {n_rows} rows of X; lower cv"
         )
-    if type(splitter) is StratifiedKFold and y.dtype.kind in "biu":
-        codes, labels = pd.factorize(y)
-        counts = np.bincount(codes, minlength=len(labels))
+    if type(splitter) is StratifiedKFold and labels:
+        counts = np.bincount(y)
         if counts.min() >= n_folds:  # else scikit-learn warns
-            return _strata(splitter, codes, counts), n_folds
+            return _strata(splitter, y, counts), n_folds
     folds = np.empty(n_rows, dtype=np.min_scalar_type(n_folds))
+    draw = splitter._iter_test_indices if type(splitter) is KFold else splitter._iter_test_masks
     try:
-        for number, held_out in enumerate(splitter._iter_test_masks(y, y)):
+        for number, held_out in enumerate(draw(y, y)):
             folds[held_out] = number
     except ValueError as error:
         raise DataError(f"TargetEncoder: {error}") from error
@@ -229,14 +231,16 @@ def _folds(estimator: TargetEncoder, y: np.ndarray, kind: str) -> tuple[np.ndarr
 def _strata(splitter: StratifiedKFold, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the fold of each row as `StratifiedKFold` draws it, but from small arrays.
 
-    `codes` number the classes in the order in which they first appear; `counts` are their rows.
+    `counts` are the rows of each code.
     """
+    # The classes in the order in which they first appear.
+    order = np.argsort([(codes == code).argmax() for code in range(len(counts))])
     n_folds, rng = splitter.n_splits, check_random_state(splitter.random_state)
     numbers = np.arange(n_folds, dtype=np.min_scalar_type(n_folds))
     # Rows are dealt to the folds in turn, class after class; these are the rows that each has then.
-    dealt = (np.append(0, counts.cumsum())[:, None] + n_folds - 1 - numbers) // n_folds
+    dealt = (np.append(0, counts[order].cumsum())[:, None] + n_folds - 1 - numbers) // n_folds
     folds = np.empty(len(codes), numbers.dtype)
-    for code, share in enumerate(np.diff(dealt, axis=0)):
+    for code, share in zip(order, np.diff(dealt, axis=0), strict=True):
         of_class = numbers.repeat(share)
         if splitter.shuffle:
             rng.shuffle(of_class)

@@ -4,7 +4,9 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, FastICA
 from sklearn.ensemble import (
@@ -15,12 +17,12 @@ from sklearn.ensemble import (
 )
 from sklearn.feature_selection import SelectFromModel
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from xgboost import XGBClassifier
 
-from pipeline import explain
+from pipeline import Accelerated, explain
 from pipeline.backends.base import HostModel
 from pipeline.backends.gpu_rules import RULES
 from pipeline.compile.lower import LoweringOptions, lower
@@ -182,3 +184,45 @@ def test_what_runs_on_a_gpu_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(step)).placements == step.placements
     for row in RULES.values():
         assert pickle.loads(pickle.dumps(row)) is row
+
+
+class Sees(RegressorMixin, BaseEstimator):
+    """Remembers how the rows that it learns from lie in memory."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Sees:
+        self.by_column_ = not X.flags.c_contiguous
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return np.zeros(len(X))
+
+
+BY_ROW = np.random.default_rng(0).normal(size=(3000, 3))
+TABLES = {
+    "frame": pd.DataFrame({name: BY_ROW[:, j].copy() for j, name in enumerate("abc")}),
+    "frame of a matrix": pd.DataFrame(BY_ROW, columns=[*"abc"]),
+    "matrix": BY_ROW,
+    "matrix by column": np.asfortranarray(BY_ROW),
+}
+LEVELS = make_column_transformer(
+    (StandardScaler(), ["a", "b"]), (OneHotEncoder(sparse_output=False), ["c"])
+)
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("step", [StandardScaler(), PolynomialFeatures(), LEVELS], ids=str)
+def test_rows_lie_in_memory_as_those_of_scikit_learn(name: str, step: Any) -> None:
+    X, y = TABLES[name], BY_ROW[:, 0]
+    if step is LEVELS:
+        X = pd.DataFrame(X, columns=[*"abc"]).round({"c": 0})
+    plain = make_pipeline(step, Sees()).fit(X, y)[-1]
+    ours = Accelerated(make_pipeline(step, Sees()), device="cpu").fit(X, y).to_sklearn()[-1]
+    assert ours.by_column_ == plain.by_column_
+
+
+def test_linear_models_learn_the_same_bits_as_in_scikit_learn() -> None:
+    X, y = TABLES["frame"], BY_ROW @ [1.0, 2.0, 3.0]
+    steps = make_pipeline(SimpleImputer(), Ridge())
+    plain, ours = clone(steps).fit(X, y), Accelerated(steps, device="cpu").fit(X, y)
+    assert ours.to_sklearn()[-1].coef_.tolist() == plain[-1].coef_.tolist()
