@@ -23,7 +23,7 @@ from tools.bench import __main__ as command
 from tools.bench import figure, files, growth, prediction, programs, record, report, runner
 from tools.bench.__main__ import CLAIMS
 from tools.bench.record import Cell, Results, Run, Variant
-from tools.bench.runner import Ask, Claim, Side, measure, take_turns
+from tools.bench.runner import Ask, Claim, Processes, Side, measure, take_turns
 
 FACTS = {"rows": 1_000}
 SETTINGS = {
@@ -82,10 +82,10 @@ def test_each_variant_has_a_process_and_its_first_run_does_not_count() -> None:
 def test_a_variant_that_fails_runs_no_more(
     variants: list[str], why: list[str], runs: list[int]
 ) -> None:
-    sides = [Side(claim_of(variants), Ask({}, 3), record.Case(name="one"), v) for v in variants]
-    take_turns(claim_of(variants), Ask({"budget": (1,)}, 3), sides)
-    for side in sides:
-        side.stop()
+    claim, case, processes = claim_of(variants), record.Case(name="one"), Processes()
+    sides = [Side(claim, Ask({}, 3), case, each, processes) for each in variants]
+    take_turns(claim, Ask({"budget": (1,)}, 3), sides)
+    processes.end()
     cells = [side.cell("one", warms_up=True) for side in sides]
     assert [each.why for each in cells] == why
     assert [len(each.runs) for each in cells] == runs
@@ -104,13 +104,23 @@ def test_a_variant_may_take_some_times_as_long_as_the_reference(
     monkeypatch.setattr(Side, "turn", turn)
     monkeypatch.setattr(runner, "PATIENCE", 8)
     for variants in ("ab", ["slow", "b"]):
-        claim = claim_of(variants)
-        sides = [Side(claim, Ask({}, 0), record.Case(name="one"), each) for each in variants]
+        claim, case, processes = claim_of(variants), record.Case(name="one"), Processes()
+        sides = [Side(claim, Ask({}, 0), case, each, processes) for each in variants]
         take_turns(claim, Ask({"budget": (3,)}, 0), sides)
-        for side in sides:
-            side.stop()
+        processes.end()
     assert limits[:3] == [3, 3, 3]
     assert 4 <= limits[3] < 60, "eight times half a second, or more where the machine is busy"
+
+
+@pytest.mark.parametrize("shares", [False, True])
+def test_cases_of_a_title_may_share_a_process(shares: bool) -> None:
+    def cases(ask: Ask) -> Iterator[record.Case]:
+        for title, name in ("AB", "AC", "DE"):
+            yield record.Case(name=name, title=title)
+
+    found = measure(claim_of("a", cases=cases, shares=shares), Ask({"rows": (3,)}, 1))
+    assert [[run.seconds["fit"] for run in cell.runs] for cell in found.cells] == [[2.0]] * 3
+    assert len({cell.values["turn 1"] for cell in found.cells}) == (2 if shares else 3)
 
 
 def test_a_case_of_short_runs_has_more_of_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -235,7 +235,7 @@ def _own(cell: Cell | None, kind: str) -> str:
 
 CLAIM = Claim(
     name="files",
-    settings={"rows": (3_000, 30_000, 300_000), "budget": (20,)},
+    settings={"rows": (1_000, 10_000, 100_000), "budget": (20,)},
     repeats=5,
     cases=_cases,
     start=start,

@@ -144,13 +144,14 @@ def _cases(ask: Ask) -> Iterator[record.Case]:
         pipeline.save(Accelerated(_made(name, ask.seed), device="cpu").fit(X, y), folder / LOADED)
         for n_rows in ask.settings["rows"]:
             facts: dict[str, int | float] = {"rows": n_rows, "columns": X.shape[1]}
-            yield record.Case(name=f"{name}, {n_rows:,}", facts=facts)
+            yield record.Case(name=f"{name}, {n_rows:,}", title=name, facts=facts)
 
 
 CLAIM = Claim(
     name="prediction",
-    settings={"calls": (50,), "trained": (100_000,), "rows": (1, 10, 1_000)},
+    settings={"calls": (50,), "trained": (50_000,), "rows": (1, 10, 1_000)},
     repeats=7,
+    shares=True,
     cases=_cases,
     start=start,
     names=CASES,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 
 from datasets import flights
 from pipeline import Accelerated
+from pipeline.system import threads
 from pipeline.task.numerals import seconds
 from tasks.flights import FEW, MANY, NUMBERS, TASK, folds, logistic
 from tools.bench import record, report
@@ -33,6 +35,22 @@ LEAST = {"fit_transform": 6.0, "transform": 8.0}
 """Targets for the speed of both of ours beside both of scikit-learn's, set before any run."""
 SAME_NUMBERS = 1e-5
 """Largest absolute difference that counts as the same numbers; scaled columns vary by 1."""
+
+
+class Least:
+    """Does what any way must: hashes the texts on all cores, and writes the matrix once."""
+
+    def __init__(self, ask: Ask) -> None:
+        self.made = {phase: np.load(ask.home / f"{phase}.npy") for phase in PHASES}
+
+    def fit_transform(self, X: pd.DataFrame, y: np.ndarray) -> np.ndarray:
+        """Return the matrix that is known."""
+        return self.transform(X, "fit_transform")
+
+    def transform(self, X: pd.DataFrame, phase: str = "transform") -> np.ndarray:
+        """Return the matrix that is known."""
+        deque(threads.each(lambda name: pa.array(X[name]).dictionary_encode(), [*FEW, *MANY]))
+        return self.made[phase].copy()
 
 
 def vectorizer(seed: int) -> Any:
@@ -66,7 +84,7 @@ class Way(NamedTuple):
 
     input: str
     read: Callable[[Path], tuple[Any, np.ndarray]]
-    make: Callable[[int], Any]
+    make: Any
 
 
 def read_text(home: Path, file: str = "text.parquet") -> tuple[pd.DataFrame, np.ndarray]:
@@ -88,6 +106,7 @@ WAYS = {
     "skrub": Way(TEXT, read_text, vectorizer),
     "ours-str": Way(TEXT, read_text, ours),
     "ours": Way("pandas, category columns", partial(read_text, file="coded.parquet"), ours),
+    "limit": Way(TEXT, read_text, Least),
 }
 
 
@@ -99,7 +118,8 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     way = WAYS[variant]
 
     def turn() -> tuple[Run, Values]:
-        program, begun = way.make(ask.seed), time.perf_counter()
+        program = Least(ask) if way.make is Least else way.make(ask.seed)
+        begun = time.perf_counter()
         X, y = way.read(ask.home)
         taken, values = {"read": time.perf_counter() - begun}, Values()
         calls = partial(program.fit_transform, X, y), partial(program.transform, X)

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as OutOfTime
 from concurrent.futures import wait
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +24,7 @@ from pipeline.task.numerals import seconds
 from tools.bench import record, report
 from tools.bench.record import SCHEMA, Case, Cell, Measured, Results, Run, Values, Variant, say
 
-ISOLATION = "a process for each variant and case, idle while another one runs"
+ISOLATION = "a process for each variant and {}, idle while another one runs"
 PATIENCE = 2
 """How many times as long as the reference, and the budget, the first run of a variant may take."""
 SHORT = 5.0
@@ -71,6 +70,8 @@ class Claim:
     """Timed runs of each variant."""
     most: int = 0
     """If more, so many while those of a case took less than `SHORT`."""
+    shares: bool = False
+    """Whether the cases of a title, one after the other, share processes: they start once."""
     warms_up: bool = True
     """Whether the first run of a process does not count."""
     cases: Callable[[Ask], Iterator[Case]]
@@ -102,22 +103,35 @@ class Claim:
         return "\n\n".join([*filter(None, parts), report.where(results)])
 
 
+class Processes(dict[str, Any]):
+    """Of each variant one, which starts when it is asked for."""
+
+    def __missing__(self, variant: str) -> Any:
+        self[variant] = ProcessPool(1, context=multiprocessing.get_context("spawn"))
+        return self[variant]
+
+    def end(self) -> None:
+        """End all of them."""
+        for pool in self.values():
+            pool.stop()
+        for pool in self.values():
+            pool.join()
+        self.clear()
+
+
 class Side:
     """A variant of a case, in a process of its own."""
 
-    def __init__(self, claim: Claim, ask: Ask, case: Case, variant: str) -> None:
+    def __init__(
+        self, claim: Claim, ask: Ask, case: Case, variant: str, processes: Processes
+    ) -> None:
         self.name, self.variant = f"{case.name}/{variant}", variant
         self.made: list[tuple[Run, Values]] = []
         self.threads: dict[str, str] = {}
         self.why = ""
         self._work = claim.start, ask, case, variant
-        self._pool = ProcessPool(1, context=multiprocessing.get_context("spawn"))
+        self._pool = processes[variant]
         self.started = self._pool.schedule(_begin, self._work)
-
-    def stop(self) -> None:
-        """End the process."""
-        self._pool.stop()  # type: ignore[no-untyped-call]
-        self._pool.join()
 
     def turn(self, limit: float = 0) -> None:
         """Run once, within a limit of seconds if there is one; not at all after a failure."""
@@ -148,18 +162,20 @@ class Side:
         )
 
 
-_turns: list[Turn] = []
-"""Of the variant whose process this is."""
+_turns: dict[str, Turn] = {}
+"""Of the case that was begun last, by its name, and of the variant whose process this is."""
 
 
 def _begin(start: Callable[[Ask, Case, str], Turn], ask: Ask, case: Case, variant: str) -> None:
-    if not _turns:
-        _turns.append(start(ask, case, variant))
+    if case.name not in _turns:
+        _turns.clear()
+        _turns[case.name] = start(ask, case, variant)
 
 
 def _turn(*work: Any) -> tuple[tuple[Run, Values], dict[str, str]]:
     _begin(*work)  # again, where it failed
-    return _turns[0](), environment.threads()
+    (turn,) = _turns.values()
+    return turn(), environment.threads()
 
 
 def measure(claim: Claim, ask: Ask, kept: Path | None = None) -> Results:
@@ -188,17 +204,23 @@ def measure(claim: Claim, ask: Ask, kept: Path | None = None) -> Results:
         say(f"[bench] goes on after the cases in {kept}; --again measures them again")
     cases: list[Case] = []
     parts: list[Measured] = []
-    for case in claim.cases(ask):
-        asked = record.hashed(case, claim.variants, ask.settings, ask.repeats, ask.seed)
-        if asked not in done:
-            part = _measured(claim, ask, case, load)
-            if kept and all(cell.ok for cell in part.cells):
-                done[asked] = part
-                record.write_kept(kept, of, done)
-        else:
-            part = done[asked]
-        cases.append(case)
-        parts.append(part)
+    processes = Processes()
+    try:
+        for case in claim.cases(ask):
+            asked = record.hashed(case, claim.variants, ask.settings, ask.repeats, ask.seed)
+            if asked not in done:
+                if not claim.shares or (cases and cases[-1].title != case.title):
+                    processes.end()
+                part = _measured(claim, ask, case, load, processes)
+                if kept and all(cell.ok for cell in part.cells):
+                    done[asked] = part
+                    record.write_kept(kept, of, done)
+            else:
+                part = done[asked]
+            cases.append(case)
+            parts.append(part)
+    finally:
+        processes.end()
     cells = [cell for part in parts for cell in part.cells]
     if not any(cell.ok for cell in cells):
         raise PipelineError("no run succeeded: " + "; ".join(cell.why for cell in cells))
@@ -215,7 +237,7 @@ def measure(claim: Claim, ask: Ask, kept: Path | None = None) -> Results:
             warmups=int(claim.warms_up),
             order=[name for part in parts for name in part.order],
             clock=claim.clock.format(**words),
-            isolation=ISOLATION,
+            isolation=ISOLATION.format("title" if claim.shares else "case"),
         ),
         cases=cases,
         variants=list(claim.variants),
@@ -226,15 +248,12 @@ def measure(claim: Claim, ask: Ask, kept: Path | None = None) -> Results:
     )
 
 
-def _measured(claim: Claim, ask: Ask, case: Case, load: float) -> Measured:
+def _measured(claim: Claim, ask: Ask, case: Case, load: float, processes: Processes) -> Measured:
     """Measure a case, and say how long its variants took."""
-    with ExitStack() as stack:
-        names = [each.name for each in claim.variants if claim.runs(case, each.name)]
-        sides = [Side(claim, ask, case, name) for name in names]
-        for side in sides:
-            stack.callback(side.stop)
-        wait([side.started for side in sides])
-        order = take_turns(claim, ask, sides)
+    names = [each.name for each in claim.variants if claim.runs(case, each.name)]
+    sides = [Side(claim, ask, case, name, processes) for name in names]
+    wait([side.started for side in sides])
+    order = take_turns(claim, ask, sides)
     cells = [side.cell(case.name, warms_up=claim.warms_up) for side in sides]
     say(f"[bench] {case.name}: {', '.join(map(_summary, cells))}")
     threads = dict(sides[0].threads)

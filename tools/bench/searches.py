@@ -68,7 +68,7 @@ def _cases(ask: Ask) -> Iterator[record.Case]:
 
 CLAIM = Claim(
     name="searches",
-    settings={"rows": (20_000,)},
+    settings={"rows": (10_000,)},
     repeats=5,
     warms_up=False,
     cases=_cases,
