@@ -132,8 +132,7 @@ class Table:
         n_columns = len(self.names)
         if self.n_rows * n_columns > KEPT_CELLS and n_columns < WIDE:
             return None
-        first = self._held[self.names[0]] if self._held else self.X
-        if type(first) is not np.ndarray or (first.ndim == 1 and first.flags.c_contiguous):
+        if self.by_column or self.device == "cuda":
             return None
         if len({id(getattr(each, "base", each)) for each in self._held.values()}) > 1:
             return None  # several blocks of pandas, which would be copied to one
