@@ -371,10 +371,11 @@ def test_a_target_is_met_at_its_number_and_not_beside(
 @pytest.mark.parametrize(
     ("ours", "summary", "line"),
     [
-        ({}, "1 | as fast | 0 | – | – | 0", "as fast (1.00× faster to 1.00× faster) |"),
-        ({"taken": 1.06}, "1 | 1.06× slower | 1 | – | – | 0", "1.06× slower (1.06–1.06) |"),
-        ({"score": 0.498}, "1 | as fast | 0 | – | – | 1", "**different score** |"),
-        ({"why": "over 50 s"}, "0 | – | 0 | – | – | 0", "– |"),
+        ({}, "1 | as fast | 0 | 0 | – | – | 0", "as fast (1.00× faster to 1.00× faster) |"),
+        ({"taken": 1.04}, "1 | 1.04× slower | 1 | 0 | – | – | 0", "1.04× slower (1.04–1.04) |"),
+        ({"taken": 1.06}, "1 | 1.06× slower | 1 | 1 | – | – | 0", "1.06× slower (1.06–1.06) |"),
+        ({"score": 0.498}, "1 | as fast | 0 | 0 | – | – | 1", "**different score** |"),
+        ({"why": "over 50 s"}, "0 | – | 0 | 0 | – | – | 0", "– |"),
     ],
 )
 def test_programs_are_counted_by_size(ours: dict[str, Any], summary: str, line: str) -> None:
@@ -393,7 +394,7 @@ def side(name: str, taken: float = 1, score: float = 0.5, why: str = "") -> Cell
 )
 def test_unchanged_programs_that_are_slower_are_named(taken: float, said: str) -> None:
     made = results(side(programs.PLAIN), side(programs.OURS), side(programs.ACCEL, taken, score=2))
-    assert f"| 1,000 | 1 | as fast | 0 | {said} | 1 |" in programs.notes(made)
+    assert f"| 1,000 | 1 | as fast | 0 | 0 | {said} | 1 |" in programs.notes(made)
 
 
 def test_the_figure_has_a_dot_and_a_line_at_the_speed_of_a_program() -> None:
