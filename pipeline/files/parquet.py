@@ -28,7 +28,7 @@ from pipeline.optional import COMMAND, load
 from pipeline.system.memory import raise_if_exhausted
 from pipeline.table import frames
 from pipeline.table.arrow_types import decoded_type, is_date
-from pipeline.table.convert import NULLABLE
+from pipeline.table.convert import NULLABLE, writable
 from pipeline.typing import Array
 
 
@@ -222,10 +222,11 @@ def _on_host(
 ) -> tuple[Any, Any]:
     options: Any = {"filters": list(rows) or None, "page_checksum_verification": True}
     table = pq.read_table(table_files(path), columns=names, **options)
-    frame = table.select(features).to_pandas()
+    shared = table.select(features)
+    frame = pa.table([*map(writable, shared.columns)], schema=shared.schema).to_pandas()
     for name in features:
         column = table.column(name)
         gaps = pa.types.is_integer(column.type) and column.null_count
         if gaps and plain_integers(column).type == column.type:  # float64 would merge some
             frame[name] = column.to_pandas(types_mapper=NULLABLE.get)
-    return frame, {name: table.column(name).to_numpy() for name in targets}
+    return frame, {name: np.require(table[name].to_numpy(), None, "W") for name in targets}

@@ -29,7 +29,7 @@ from pipeline.optional import load
 from pipeline.system import hardware
 from pipeline.table import frames, partitioned
 from pipeline.table.arrow_types import arrow_table, decoded_type, plain_values, usable
-from pipeline.table.convert import from_column, is_plain
+from pipeline.table.convert import from_column, is_plain, writable
 
 How = Literal["in memory", "streaming", "cluster"]
 
@@ -156,7 +156,8 @@ def read(
     frame, y = (to_frame(table.select(each)) for each in ([*dict.fromkeys(features)], [target]))
     del table
     pa.default_memory_pool().release_unused()
-    return frames.to_device(frames.select(frame, list(features)), device), y[target].to_numpy()
+    X = frames.to_device(frames.select(frame, list(features)), device)
+    return X, y[target].to_numpy(copy=True)  # else it could not be written to
 
 
 def scan(
@@ -218,7 +219,7 @@ def is_parquet(path: Path) -> bool:
 
 def to_frame(table: pa.Table) -> pd.DataFrame:
     """Return a table as a frame whose types are those of `pandas.read_csv`."""
-    plain = {name: csv.plain_integers(table[name]) for name in table.column_names}
+    plain = {name: writable(csv.plain_integers(table[name])) for name in table.column_names}
     if all(map(is_plain, plain.values())):
         return pa.table(plain).to_pandas(date_as_object=False, split_blocks=True)
     return pd.DataFrame({name: from_column(values).array for name, values in plain.items()})

@@ -161,6 +161,20 @@ def from_column(column: Column) -> pd.Series:
     return column.to_pandas(date_as_object=False)
 
 
+def writable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return an Arrow array that pandas copies, as it does unless the values lie in one piece.
+
+    What it shares with Arrow, it could not write to.
+
+    >>> writable(pa.chunked_array([[1, 2]])).num_chunks
+    2
+    """
+    kind = column.type
+    if column.num_chunks != 1 or not (pa.types.is_primitive(kind) or pa.types.is_dictionary(kind)):
+        return column
+    return pa.chunked_array([column.chunk(0), column.chunk(0)[:0]])
+
+
 def is_plain(column: Column) -> bool:
     """Return whether pandas holds an Arrow array in a type of its own, without one of Arrow's."""
     return _is_plain(column.type) and not (column.null_count and _is_whole(column))

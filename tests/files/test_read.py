@@ -51,6 +51,26 @@ def test_the_estimate_is_near_what_the_table_takes(path: Path) -> None:
     assert pipeline.preflight(path, NAMES).need == pytest.approx(read.TABLES * table, rel=0.3)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "feather", "jsonl"])
+def test_what_is_read_can_be_written_to(tmp_path: Path, suffix: str) -> None:
+    frame = pd.DataFrame({"n": [1, 2], "x": [0.5, 1.5], "text": ["a", "b"], "b": [True, False]})
+    frame["day"], frame["kind"] = pd.to_datetime(["2020-01-01", "2020-01-02"]), [*"uv"]
+    file = tmp_path / f"table.{suffix}"
+    if suffix == "csv":
+        frame.to_csv(file, index=False)
+    elif suffix == "jsonl":
+        frame.to_json(file, orient="records", lines=True, date_format="iso")
+    else:
+        getattr(frame.astype({"kind": "category"}), f"to_{suffix}")(file)
+    X, y = pipeline.read(file, list(frame), "n")
+    y[0] = 3
+    for each in (X, read.read_table(file)):
+        for name in each:
+            each.loc[0, name] = each.loc[1, name]
+        assert each.iloc[0].tolist() == each.iloc[1].tolist()
+    assert y.tolist() == [3, 2]
+
+
 def test_one_that_does_not_comes_in_partitions(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left(monkeypatch, 1_000_000)
     found = pipeline.preflight(path, NAMES)
