@@ -37,6 +37,7 @@ from tools.bench.runner import Ask, Claim, Turn
 
 XGBOOST = "xgboost"
 CASES = (*NAMES, XGBOOST)
+SERVED = ("logistic", XGBOOST)
 LOADED, PLAIN, BARE = "loaded", "sklearn", "bare"
 PREDICT = "predict"
 REQUESTS = 500
@@ -66,7 +67,8 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     values: Values = {}
 
     def turn() -> tuple[Run, Values]:
-        if variant == LOADED and n_rows == 1 and not values and optional.available("mlflow"):
+        served = name in SERVED and n_rows == 1 and not values
+        if variant == LOADED and served and optional.available("mlflow"):
             values.update(_over_http(model, read(), folder / "mlflow"))
         seconds = []
         for rows in [read() for _ in range(ask.one("calls"))]:
@@ -151,7 +153,7 @@ CLAIM = Claim(
     name="prediction",
     settings={"calls": (50,), "trained": (50_000,), "rows": (1, 10, 1_000)},
     repeats=7,
-    shares=True,
+    shares="claim",
     cases=_cases,
     start=start,
     names=CASES,

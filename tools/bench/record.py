@@ -17,6 +17,8 @@ from pipeline.benchmark.record.results import Protocol
 from pipeline.records import Machine, Source
 
 SCHEMA: Final = "bench.results/1"
+LATE: Final = "over "
+"""Begins the reason why a variant was not timed that takes too long."""
 
 
 class Part(
@@ -57,6 +59,11 @@ class Cell(Part, frozen=True, kw_only=True):
     def ok(self) -> bool:
         """Whether all runs succeeded."""
         return not self.why and bool(self.runs)
+
+    @property
+    def late(self) -> bool:
+        """Whether its first run took too long, so that it was not timed."""
+        return self.why.startswith(LATE)
 
     def times(self, phase: str) -> npt.NDArray[np.float64]:
         """Return the seconds of a phase, or the sum of phases joined by ``+``, for each run."""

@@ -12,7 +12,7 @@ from concurrent.futures import wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from pebble import ProcessExpired, ProcessPool
@@ -24,11 +24,12 @@ from pipeline.task.numerals import seconds
 from tools.bench import record, report
 from tools.bench.record import SCHEMA, Case, Cell, Measured, Results, Run, Values, Variant, say
 
-ISOLATION = "a process for each variant and {}, idle while another one runs"
+ISOLATION = "a process for each variant{}, idle while another one runs"
 PATIENCE = 2
-"""How many times as long as the reference, and the budget, the first run of a variant may take."""
+"""How many times as long as the reference the first run of another variant may take."""
 SHORT = 5.0
-"""Seconds of timed runs, after which there are not more than asked for."""
+"""Seconds that any first run may take, and of timed runs, after which there are no more of them
+than asked for."""
 
 Turn = Callable[[], tuple[Run, Values]]
 
@@ -65,13 +66,14 @@ class Claim:
     name: str
     """The record is in ``docs/results/NAME-cpu``."""
     settings: Mapping[str, tuple[int, ...]]
-    """Sizes and the like; ``"budget"`` is the seconds for the first run of a reference."""
+    """Sizes and the like; ``"budget"`` is the seconds for the first run of a reference. With it,
+    variants are not timed that take `PATIENCE` times as long."""
     repeats: int
     """Timed runs of each variant."""
     most: int = 0
     """If more, so many while those of a case took less than `SHORT`."""
-    shares: bool = False
-    """Whether the cases of a title, one after the other, share processes: they start once."""
+    shares: Literal["case", "title", "claim"] = "case"
+    """Of what all cases, one after the other, share the processes, which start once."""
     warms_up: bool = True
     """Whether the first run of a process does not count."""
     cases: Callable[[Ask], Iterator[Case]]
@@ -142,7 +144,7 @@ class Side:
             made, self.threads = asked.result()
             self.made.append(made)
         except OutOfTime:
-            self.why = f"over {limit:g} s"
+            self.why = f"{record.LATE}{limit:g} s"
         except ProcessExpired as error:
             self.why = f"the process ended with exit code {error.exitcode}"
         except Exception as error:
@@ -204,15 +206,18 @@ def measure(claim: Claim, ask: Ask, kept: Path | None = None) -> Results:
         say(f"[bench] goes on after the cases in {kept}; --again measures them again")
     cases: list[Case] = []
     parts: list[Measured] = []
-    processes = Processes()
+    processes, of_processes = Processes(), ""
     try:
         for case in claim.cases(ask):
             asked = record.hashed(case, claim.variants, ask.settings, ask.repeats, ask.seed)
             if asked not in done:
-                if not claim.shares or (cases and cases[-1].title != case.title):
+                now = {"case": case.name, "title": case.title, "claim": claim.name}[claim.shares]
+                if now != of_processes:
                     processes.end()
+                    of_processes = now
                 part = _measured(claim, ask, case, load, processes)
-                if kept and all(cell.ok for cell in part.cells):
+                found = part.cells
+                if kept and (found[0].late or all(cell.ok or cell.late for cell in found)):
                     done[asked] = part
                     record.write_kept(kept, of, done)
             else:
@@ -237,7 +242,7 @@ def measure(claim: Claim, ask: Ask, kept: Path | None = None) -> Results:
             warmups=int(claim.warms_up),
             order=[name for part in parts for name in part.order],
             clock=claim.clock.format(**words),
-            isolation=ISOLATION.format("title" if claim.shares else "case"),
+            isolation=ISOLATION.format("" if claim.shares == "claim" else f" and {claim.shares}"),
         ),
         cases=cases,
         variants=list(claim.variants),
@@ -273,7 +278,7 @@ def take_turns(claim: Claim, ask: Ask, sides: Sequence[Side]) -> list[str]:
         begun = time.perf_counter()
         side.turn(limit)
         if limit and not number:
-            limit = max(limit, round(PATIENCE * (time.perf_counter() - begun)))
+            limit = round(max(SHORT, PATIENCE * (time.perf_counter() - begun)), 1)
     begun = time.perf_counter()
     for number in range(max(ask.repeats, claim.most)):
         if number >= ask.repeats and time.perf_counter() - begun > SHORT:
