@@ -74,7 +74,10 @@ class State:
     def give(self, path: str, name: str, value: Any) -> None:
         """Set a fitted attribute of one of the objects."""
         if (part := self.parts[path]()) is not None:
-            shown = _guarded(value) if state_of(part) is self else value
+            shown = value
+            if state_of(part) is self and type(value) is np.ndarray and value.nbytes > HASHED_BYTES:
+                shown = value.view()
+                shown.flags.writeable = False
             self._given[path, name] = shown, value
             dict.__setitem__(part.__dict__, name, shown)
 
@@ -248,15 +251,6 @@ def settle_all() -> None:
             said = f"a fitted {type(state.model.estimator).__name__} is lost: {error}"
             warnings.warn(said, RuntimeWarning, stacklevel=3)
         state.release()
-
-
-def _guarded(value: Any) -> Any:
-    """Return a value; a view to read alone of a large array."""
-    if type(value) is not np.ndarray or value.nbytes <= HASHED_BYTES:
-        return value
-    view = value.view()
-    view.flags.writeable = False
-    return view
 
 
 def _stays(value: Any, on_host: bool) -> Callable[[Any], bool]:

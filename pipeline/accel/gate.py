@@ -122,14 +122,10 @@ def _obstacle(name: str, value: Any) -> str:
     name = name or type(value).__name__
     if not known or not isinstance(value, BaseEstimator):
         return f"{name} is of another package, or of your own"
-    return _overrides(name, value)
-
-
-def _overrides(name: str, part: BaseEstimator) -> str:
-    own = vars_of(part)
+    own = vars_of(value)
     if "_skl_callbacks" in own:
         return f"{name} has callbacks"
-    others = own.keys() - {*part._get_param_names(), *SETTINGS}
-    replaced = [each for each in others if hasattr(type(part), each)]
-    plain = type(part).__module__.startswith("sklearn.")
+    others = own.keys() - {*value._get_param_names(), *SETTINGS}
+    replaced = [each for each in others if hasattr(type(value), each)]
+    plain = type(value).__module__.startswith("sklearn.")
     return f"{name} has a {replaced[0]} of your own" if replaced and plain else ""

@@ -73,7 +73,10 @@ def _run(target: str, args: Sequence[str], as_module: bool, full_traceback: bool
         else:
             runpy.run_path(path, run_name="__main__")
     except SystemExit as ended:
-        return _exit_code(ended)
+        if ended.code is None or isinstance(ended.code, int):
+            return ended.code or 0
+        sys.stderr.write(f"{ended.code}\n")  # a text, as Python does
+        return 1
     except (Exception, KeyboardInterrupt) as error:
         if as_module and isinstance(error, ImportError) and _is_of_runner(error.__traceback__):
             sys.stderr.write(f"{error}\n")  # as Python does
@@ -85,14 +88,6 @@ def _run(target: str, args: Sequence[str], as_module: bool, full_traceback: bool
     finally:
         sys.argv[:], sys.path[:] = before
     return 0
-
-
-def _exit_code(ended: SystemExit) -> int:
-    """Return the exit code as Python does; a text is printed."""
-    if ended.code is None or isinstance(ended.code, int):
-        return ended.code or 0
-    sys.stderr.write(f"{ended.code}\n")
-    return 1
 
 
 def _is_of_runner(frames: types.TracebackType | None) -> bool:

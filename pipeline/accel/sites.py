@@ -55,19 +55,13 @@ def forget() -> None:
 def note(call: Site) -> None:
     """Add a call to the site of the line outside of scikit-learn that has made it."""
     why = call.why.partition("\n")[0][:_LONGEST] if len(_SITES) < _MOST else "and others"
-    key = _caller(), call.what, call.ran, why
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS:
+        frame = frame.f_back
+    key = f"{frame.f_code.co_filename}:{frame.f_lineno}", call.what, call.ran, why
     site = _SITES.setdefault(key, Site(*key))
     for name in _SUMMED:
         setattr(site, name, getattr(site, name) + getattr(call, name))
     site.n += 1
     site.n_differ += bool(call.differs)
     site.differs = site.differs or call.differs
-
-
-def _caller() -> str:
-    frame = sys._getframe(2)
-    while frame.f_back is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] not in _OURS:
-            break
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

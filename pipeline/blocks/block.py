@@ -238,10 +238,10 @@ def flat(block: Block) -> Sequence[Block]:
     return block.blocks if isinstance(block, Joined) else [block]
 
 
-def take_columns(block: Block, kept: np.ndarray, rows: Rows) -> Joined:
+def take_columns(kept: np.ndarray, rows: Rows, block: Block) -> Joined:
     """Return some columns of a block, each as it is: those of the table stay unread.
 
-    >>> take_columns(join([Unread(["a", "b"]), Unread(["c"])]), np.array([1, 2]), None)
+    >>> take_columns(np.array([1, 2]), None, join([Unread(["a", "b"]), Unread(["c"])]))
     Joined(blocks=[Unread(names=['b']), Unread(names=['c'])])
     """
     parts = flat(block)

@@ -22,7 +22,7 @@ from pipeline.compile.containers import (
 from pipeline.compile.nodes import BlockNode, Keeps, Passthrough, TransformerNode
 from pipeline.compile.rules import need_all_rows
 from pipeline.compile.spec import Op
-from pipeline.compile.workers import HostWorker, Worker, WorkerNode
+from pipeline.compile.workers import HostWorker, WorkerNode
 from pipeline.errors import DataError, Unsupported
 from pipeline.table.borrowed import borrow
 from pipeline.twins import TWINS
@@ -111,9 +111,16 @@ def _node(op: Op, head: pd.DataFrame, options: BuildOptions) -> BlockNode:
 def _worker(
     op: Op, options: BuildOptions, why: str, *, twins: BlockNode | None = None
 ) -> WorkerNode:
+    """Return the node of what runs on all rows at once: by cuML, or on the host."""
     fits = clone(op.estimator, safe=False) if options.cloned else op.estimator
+    if isinstance(op.rule, CumlBackend):
+        worker: Any = CumlWorker(fits, op.rule.rule, op.path)
+    elif op.rule is not None:
+        worker = op.rule.place(fits, op.path, "float64")
+    else:
+        worker = HostWorker(fits, op.path, of_numbers=twins is not None)
     return WorkerNode(
-        _make_worker(op, fits, of_numbers=twins is not None),
+        worker,
         op.estimator,
         op.path,
         why,
@@ -122,16 +129,6 @@ def _worker(
         weights=options.weights_of(op) if options.weights else None,
         twins=twins,
     )
-
-
-def _make_worker(op: Op, estimator: Any, *, of_numbers: bool) -> Worker:
-    """Return what runs an estimator on all rows at once: cuML, or the host."""
-    if isinstance(op.rule, CumlBackend):
-        return CumlWorker(estimator, op.rule.rule, op.path)
-    if op.rule is not None:
-        worker: Any = op.rule.place(estimator, op.path, "float64")
-        return worker
-    return HostWorker(estimator, op.path, of_numbers=of_numbers)
 
 
 def _leaf(op: Op, options: BuildOptions) -> BlockNode:

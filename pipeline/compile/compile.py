@@ -176,18 +176,13 @@ def compile_step(part: Any, path: str, spec: RowSpec) -> Op:
     elif spec.form in ("dense", "either"):
         op = compile_transformer(part, path, spec)
     else:
-        op = _of_sparse(part, path, spec)
+        check_parameters(part, path)
+        what = "are" if spec.form == "sparse" else "may be"
+        why = f"its rows {what} sparse, but only dense rows are supported"
+        instead = "leave it out, use device='auto', or pass X.toarray() if X is sparse"
+        op = _on_host(part, path, spec, [Reason(path, why, instead)])
     form = op.out.form if op.on_blocks else _made(op, kind)
     return op if form == op.out.form else replace(op, out=replace(op.out, form=form))
-
-
-def _of_sparse(part: Any, path: str, spec: RowSpec) -> Op:
-    """Return a transformer of a table, which is given sparse rows."""
-    check_parameters(part, path)
-    what = "are" if spec.form == "sparse" else "may be"
-    instead = "leave it out, use device='auto', or pass X.toarray() if X is sparse"
-    reason = Reason(path, f"its rows {what} sparse, but only dense rows are supported", instead)
-    return _on_host(part, path, spec, [reason])
 
 
 def _model(part: Any, path: str, spec: RowSpec, kind: Kind) -> Op:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import pandas as pd
 
 from pipeline.blocks.block import (
@@ -86,6 +85,7 @@ class FlatProgram:
 
     `head` is a row of the table that the tree was fitted on.
 
+    >>> import numpy as np
     >>> from sklearn.preprocessing import StandardScaler
     >>> from pipeline.compile.program import Program
     >>> program = Program(StandardScaler()).fit(np.array([[1.0], [3.0]]))
@@ -137,7 +137,7 @@ class FlatProgram:
         if twin.keeps_columns():
             return takes
         if (kept := twin.picks()) is not None:
-            return self.add(partial(_pick, kept), takes)
+            return self.add(partial(take_columns, kept), takes)
         given = self.known[takes]
         if given is not None:  # columns of the table, which is checked as it comes in
             return self.add(partial(_apply_to_columns, twin, form, given.names))
@@ -212,10 +212,6 @@ def _apply(twin: Twin[Any], form: type, part: Part, block: Block) -> Block:
 
 def _same(part: Part, block: Block) -> Block:
     return block
-
-
-def _pick(kept: np.ndarray, part: Part, block: Block) -> Joined:
-    return take_columns(block, kept, part)
 
 
 def side_by_side(part: Part, *blocks: Block) -> Joined:

@@ -37,8 +37,10 @@ def forecast(ops: Sequence[Op], device: str, X: Table, dtype: str) -> dict[str, 
     if reads_text(first.estimator) and not first.on_blocks:
         return {first.path: "not supported: text must not have partitions; pass X.compute()"}
     framed = hasattr(X, "columns")
-    rows, n_bytes = find_row_count(X), _row_bytes(X)
-    columns = X.shape[1]
+    rows, columns = find_row_count(X), X.shape[1]
+    dtypes = X.dtypes if framed else [X.dtype] * columns
+    # Of a row; a text counts as its pointer.
+    n_bytes = sum(int(getattr(dtype, "itemsize", 8)) for dtype in dtypes)
     if framed:
         known = replace(first.takes, device="cpu", **columns_of(X._meta))
         read = columns_read(compile_step(first.estimator, first.path, known))
@@ -74,12 +76,6 @@ def find_row_count(X: Table) -> int | None:
     size = X[X.columns[0]].size
     rows = getattr(getattr(size.simplify(), "expr", None), "value", None)
     return int(rows) if isinstance(rows, int | np.integer) else None
-
-
-def _row_bytes(X: Table) -> int:
-    """Return the bytes of a row; a text counts as its pointer."""
-    dtypes = X.dtypes if hasattr(X, "columns") else [X.dtype] * X.shape[1]
-    return sum(int(getattr(dtype, "itemsize", 8)) for dtype in dtypes)
 
 
 def _forecast_model(part: Estimator, size: int | None, device: str, *, framed: bool) -> str:

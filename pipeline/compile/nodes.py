@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.preprocessing import QuantileTransformer
 from sklearn.utils import get_tags
 
-from pipeline.blocks.block import Block, Objects, Unread, flat, holds_others, take_columns
+from pipeline.blocks.block import Objects, Unread, flat, holds_others, take_columns
 from pipeline.blocks.table import Once, Part, Read
 from pipeline.compile.flat import CONVERT, FlatProgram
 from pipeline.errors import DataError, PipelineError, Reason, Refused, Unsupported, in_both_words
@@ -257,8 +257,10 @@ class TransformerNode(BlockNode):
         if twin.selects and twin.keeps_columns():
             return source.read
         if twin.selects and (kept := twin.picks()) is not None:
-            return Once(lambda part: take_columns(source.read(part), kept, part))
-        return Once(partial(_apply_training, twin, read, aligned))
+            return Once(lambda part: take_columns(kept, part, source.read(part)))
+        return Once(
+            lambda part: twin.apply_training(read(part), *(part.of(aligned) if aligned else ()))
+        )
 
     def suited(self, table: Data, source: NodeInput) -> BlockNode:
         """Return the stand-in where sparse rows or Python objects come in.
@@ -345,11 +347,6 @@ class TransformerNode(BlockNode):
         return (self.form,)
 
 
-def _apply_training(twin: Twin[Any], read: Read, aligned: Sequence[Any], part: Part) -> Block:
-    """Transform a block of the training rows, given what is aligned with them."""
-    return twin.apply_training(read(part), *(part.of(aligned) if aligned else ()))
-
-
 def holds_rows(stats: Any) -> bool:
     """Return whether a statistic, or a part of it, holds the rows themselves."""
     return RowBlocks in map(type, stats if isinstance(stats, tuple) else (stats,))
@@ -360,11 +357,7 @@ class Passthrough(BlockNode):
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Learn nothing."""
-        if source.blocks is not None:
-            return source.blocks
-        assert source.names is not None
-        kept = Unread(source.names)
-        return lambda part: kept
+        return source.read
 
     def then(self, source: NodeInput, blocks: Read) -> NodeInput:
         """Return the source's columns."""

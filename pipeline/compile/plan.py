@@ -311,7 +311,10 @@ class Plan:
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn estimator."""
         if self.as_given or type(self.estimator) is not Pipeline:
-            return self._alone()
+            # Its only step, after the one that casts its rows.
+            (step,) = self.steps
+            cast, alone = self._cast(), step.worker.to_sklearn()
+            return Pipeline([cast, (step.name, alone)]) if cast else alone
         fitted: dict[str, Any] = {}
         for step in self.steps:
             fitted |= step.to_sklearn()
@@ -319,12 +322,6 @@ class Plan:
         if cast := self._cast():
             steps.insert([name for name, _ in steps].index(self.steps[-1].name), cast)
         return Pipeline(steps, memory=self.estimator.memory, verbose=self.estimator.verbose)
-
-    def _alone(self) -> Any:
-        """Return the only estimator, after the step that casts its rows."""
-        (step,) = self.steps
-        cast, fitted = self._cast(), step.worker.to_sklearn()
-        return Pipeline([cast, (step.name, fitted)]) if cast else fitted
 
     def _cast(self) -> tuple[str, Any] | None:
         """Return the step that casts rows to the type that the last estimator was fitted on."""

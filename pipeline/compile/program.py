@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
@@ -150,7 +150,7 @@ class Program:
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Learn, and return the matrix of the training rows, shape (n_rows, width)."""
         table, read = self._fit(X, y, keeps="small")
-        return self._write(table, partial(_same, read))
+        return self._write(table, lambda _: read)
 
     def transform(self, X: Any) -> Any:
         """Return the matrix of a table, shape (n_rows, width), on its device."""
@@ -274,8 +274,9 @@ class Program:
         elif names:
             made = tables.write_frame(table, read, self.dtype, names)
         else:
-            dense = table.device == "cuda" and self._sparse_in_sklearn
-            making = self._densifying if dense else None
+            making = None
+            if table.device == "cuda" and self._sparse_in_sklearn:
+                making = partial(densifying, device="cuda", step=self.name, why=self.why_dense)
             made = tables.write_matrix(table, read, self.dtype, order=self.order, making=making)
         self.width = int(made.shape[1])
         return made
@@ -291,9 +292,6 @@ class Program:
     def name(self) -> str:
         """What it is called in messages."""
         return self.step or type(self.estimator).__name__.lower()
-
-    def _densifying(self, shape: tuple[int, int], dtype: Any) -> AbstractContextManager[None]:
-        return densifying(shape, dtype, "cuda", self.name, self.why_dense)
 
     @property
     def makes_sparse(self) -> bool:
@@ -406,10 +404,6 @@ def known_cells(node: BlockNode) -> dict[Any, np.ndarray]:
         if names is not None:
             known = {name: c[:1] for name, c in zip(names, learnt, strict=False)} | known
     return {name: cell for name, cell in known.items() if len(cell)}
-
-
-def _same(read: Read, table: Table) -> Read:
-    return read
 
 
 def _spec_of(table: Data, head: pd.DataFrame) -> RowSpec:

@@ -24,7 +24,7 @@ from pipeline.model import as_given, sharing
 from pipeline.model.certificate import Certificate, certify
 from pipeline.model.contributions import Contributions, contribute
 from pipeline.model.importance import PreparedRows, importance
-from pipeline.model.inputs import DaskInput, Input, is_a, refuse_partitions, take_rows
+from pipeline.model.inputs import DaskInput, Input, is_a, refuse_partitions
 from pipeline.model.lifted import Lifts
 from pipeline.model.methods import spec_has
 from pipeline.model.routing import METHODS as METADATA
@@ -107,7 +107,9 @@ class Answers(Lifts):
             return X, self._on_host(self.plan_.steps[-1].call(method, rows, **y, **params))
         if isinstance(self.inputs_, Schema) and self.inputs_.knows(X):
             return X, self._on_host(self.plan_.call(method, X, **y, **params))
-        X = take_rows(self.inputs_, X, params)
+        if isinstance(self.inputs_, Schema) and not params.get("validate_features", True):
+            X = self.inputs_.by_position(X)  # XGBoost is to ignore names
+        X = self.inputs_.take(X)
         return X, self._on_host(self._answer(method, X, {**y, **params}))
 
     @property
@@ -242,8 +244,9 @@ class Answers(Lifts):
             params["sample_weight"] = sample_weight
         if not hasattr(self, "plan_"):
             self._refuse("score", params)
-        if is_ranker(last_of(self.estimator)) and "qid" not in params:
-            X, params = self._split_queries(X, params)
+        ranks = is_ranker(last_of(self.estimator)) and "qid" not in params
+        if ranks and "qid" in getattr(X, "columns", ()) and "qid" not in (self.inputs_.names or ()):
+            X, params = X.drop(columns="qid"), {**params, "qid": X["qid"]}
         if y is not None and not self.plan_.as_given:
             y = np.asarray(frames.to_device(y, "cpu"))
         own = getattr(type(last_of(self.estimator)), "score", None)
@@ -254,12 +257,6 @@ class Answers(Lifts):
             params = route_to_last(self, "score", params) if params else params
             made = own(self, X, y, **params)
         return made if isinstance(made, float) else float(made)  # NumPy's are floats, too
-
-    def _split_queries(self, X: Table, params: Params) -> tuple[Any, dict[str, Any]]:
-        """Return the rows without a column of queries that they did not have in `fit`."""
-        if "qid" not in getattr(X, "columns", ()) or "qid" in (self.inputs_.names or ()):
-            return X, params
-        return X.drop(columns="qid"), {**params, "qid": X["qid"]}
 
     def contributions(self, X: Table, *, background: Table = None) -> Contributions:
         """Return what each column of the table adds to the prediction for each row.

@@ -29,7 +29,6 @@ from pipeline.notebook import HtmlTable, Lines, Shown
 from pipeline.table import frames
 from pipeline.table.convert import convert
 from pipeline.table.schema import Schema
-from pipeline.table.shared import SharedRows
 from pipeline.trace import execution_log
 from pipeline.typing import Estimator, Table, Target
 
@@ -180,7 +179,6 @@ def permute(X: Table, columns: Sequence[int], order: np.ndarray) -> Any:
 def importance(model: Estimator, X: Table, y: Target, scoring: Any, **asked: Any) -> Any:
     """Return what `Accelerated.importance` does; the other parameters are scikit-learn's."""
     refuse_partitions(X, "permutation importance")
-    X = X.rows() if isinstance(X, SharedRows) else X
     known = frames.is_frame(X) or frames.library(X) in frames.ARRAYS or frames.is_sparse(X)
     X = X if known else convert(X)
     names = _names(model, X)
@@ -192,12 +190,14 @@ def importance(model: Estimator, X: Table, y: Target, scoring: Any, **asked: Any
     if not isinstance(y, list | type(None)):
         y = frames.to_device(y, "cpu")
     _check_asked(int(X.shape[0]), **asked)
-    found = None
-    if _asks_only(model, scorer):
+    found, takes = None, model.inputs_
+    prepares = isinstance(takes, Schema) and not model.plan_.as_given
+    if prepares and _asks_only(model, scorer):
         log_of = execution_log(host_bytes=model.host_bytes, n_rows=int(X.shape[0]))
         # Rows that are not supported here go to scikit-learn's function.
         with suppress(Refused), log_of as log:
-            if (rows := _prepare(model, X)) is not None:
+            if model._takes(taken := takes.take(X)):
+                rows = PreparedRows(PreparedTable(model.plan_, taken), _places(X, takes))
                 score = partial(_score, scorer)
                 found = permutation_importance(model, rows, y, scoring=score, **asked)
                 model.execution_log_.last = log
@@ -244,17 +244,6 @@ def _check_asked(n_rows: int, *, n_repeats: int, max_samples: float, **others: A
             f"max_samples={max_samples!r}, but X has {n_rows:,} rows; pass at most this number, or "
             "a share of at most 1.0"
         )
-
-
-def _prepare(model: Estimator, X: Table) -> PreparedRows | None:
-    """Return rows that are prepared once; None where they cannot be."""
-    takes = model.inputs_
-    if model.plan_.as_given or not isinstance(takes, Schema):
-        return None
-    taken = takes.take(X)
-    if not model._takes(taken):
-        return None
-    return PreparedRows(PreparedTable(model.plan_, taken), _places(X, takes))
 
 
 def _score(scorer: Score, model: Estimator, rows: PreparedRows, y: Target, **weights: Any) -> Any:

@@ -26,7 +26,7 @@ from pipeline.table.convert import convert
 from pipeline.table.schema import Schema, kind_of, select_columns
 from pipeline.table.shared import SharedRows
 from pipeline.table.target import check_target, tell_order
-from pipeline.typing import Estimator, Name, Params, ReadParams, Table
+from pipeline.typing import Estimator, Name, ReadParams, Table
 
 
 class Input(Protocol):
@@ -126,13 +126,6 @@ class LabelInput:
     def take(self, X: Table) -> Any:
         """Return the labels as a host array."""
         return labels(X)
-
-
-def take_rows(takes: Input, X: Table, params: Params) -> Any:
-    """Return rows as the model expects them; where XGBoost is to ignore names, by position."""
-    if isinstance(takes, Schema) and not params.get("validate_features", True):
-        X = takes.by_position(X)
-    return takes.take(X)
 
 
 def refuse_partitions(X: Table, step: str) -> None:

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from pipeline.compile.plan import Plan
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.table.borrowed import Held, same, shown
-from pipeline.typing import Estimator
 
 CHANGE = ("fit", "load_model", "partial_fit", "set_")
 """How the methods begin that would change the lifted estimator, not the model."""
@@ -116,8 +115,13 @@ class Lifts(BaseEstimator):
 
     def __getattr__(self, name: str) -> Any:
         """Return a public attribute of the fitted estimator."""
-        if hasattr(type(self), name):  # a method that the estimator does not have
-            return self._why_missing(name)
+        if hasattr(type(self), name):  # a method that the estimator does not have, with its reason
+            try:
+                return object.__getattribute__(self, name)
+            except AttributeError as error:
+                if error.__cause__ is None:
+                    raise
+                raise AttributeError(f"{error}: {error.__cause__}") from error
         missing = f"{type(self).__name__!r} object has no attribute {name!r}"
         if name.startswith("_"):
             raise AttributeError(missing)
@@ -128,21 +132,15 @@ class Lifts(BaseEstimator):
         try:
             found = getattr(self._lifted, name)
         except (AttributeError, PipelineError) as error:
-            raise AttributeError(f"{error}{_where(self._lifted, name)}") from error
+            lifted = self._lifted
+            last = isinstance(lifted, Pipeline) and hasattr(lifted[-1], name)
+            where = f"; use that of its last step, model[-1].{name}" if last else ""
+            raise AttributeError(f"{error}{where}") from error
         if callable(found) and name.startswith(CHANGE):
             raise AttributeError(
                 f"{missing}: it would not change this model; call it on what to_sklearn() returns"
             )
         return found
-
-    def _why_missing(self, name: str) -> Any:
-        """Raise the error of a method that is not there, with its reason."""
-        try:
-            return object.__getattribute__(self, name)
-        except AttributeError as error:
-            if error.__cause__ is None:
-                raise
-            raise AttributeError(f"{error}: {error.__cause__}") from error
 
     def __dir__(self) -> Iterable[str]:
         """Return the names of the fitted estimator too."""
@@ -173,9 +171,3 @@ class Lifts(BaseEstimator):
     def __bool__(self) -> bool:
         """Return True: it is a model, whatever its length."""
         return True
-
-
-def _where(fitted: Estimator, name: str) -> str:
-    """Return which step of a pipeline has an attribute, as the end of a sentence."""
-    last = isinstance(fitted, Pipeline) and hasattr(fitted[-1], name)
-    return f"; use that of its last step, model[-1].{name}" if last else ""

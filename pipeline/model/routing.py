@@ -43,15 +43,6 @@ class Requested(NamedTuple):
     params: Mapping[str, Any]
 
 
-class Routed(NamedTuple):
-    """Where metadata go."""
-
-    asked: Sequence[Requested]
-    """To the transformers that run on blocks, and to all before the last step."""
-    last: dict[str, Any]
-    """To the last step, where it is an estimator."""
-
-
 def router(model: Estimator) -> MetadataRouter:
     """Return how metadata go from a model to its estimator: each method's to the same method."""
     mapping = MethodMapping()
@@ -73,8 +64,13 @@ def check_transform_input(estimator: Estimator) -> None:
         estimator = last[-1] if isinstance(last, tuple | list) else None
 
 
-def route(model: Estimator, method: str, params: ReadParams) -> Routed:
+def route(
+    model: Estimator, method: str, params: ReadParams
+) -> tuple[Sequence[Requested], dict[str, Any]]:
     """Return where the metadata of a call of a model go.
+
+    First what goes to the transformers that run on blocks and to all before the last step, then
+    what goes to the last step, where it is an estimator.
 
     With scikit-learn's routing, by what the steps ask for, and as in a direct call to an estimator
     alone; without it, by the names of the steps, and what has no step's name goes to the last one.
@@ -89,7 +85,7 @@ def route(model: Estimator, method: str, params: ReadParams) -> Routed:
     if own and last.on_blocks:
         before, own = [*before, (last, own)], {}
     asked = [each for op, given in before for each in _asked(op, given)]
-    return Routed(asked, own)
+    return asked, own
 
 
 def route_to_last(model: Estimator, method: str, params: ReadParams) -> dict[str, Any]:

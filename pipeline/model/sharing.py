@@ -31,27 +31,19 @@ class Prefix(NamedTuple):
     rows: Any
 
 
-class Begun(NamedTuple):
-    """Where the fit of a plan begins."""
-
-    takes: Input
-    rows: Any
-    """The table as the first step that is not fitted takes it."""
-    sharing: Mapping[str, Any]
-    """Further parameters of `Plan.fit`."""
-    keys: Sequence[str]
-    """The keys under which `transform` finds results for other rows."""
-
-
-def begin_fit(X: SharedRows, y: Target, plan: Plan) -> Begun:
+def begin_fit(
+    X: SharedRows, y: Target, plan: Plan
+) -> tuple[Input, Any, Mapping[str, Any], Sequence[str]]:
     """Return where the fit of a plan begins on shared rows: after the results of other fits.
 
-    The steps of the plan that another fit has fitted become those.
+    The steps of the plan that another fit has fitted become those. Return the input, the table as
+    the first step that is not fitted takes it, further parameters of `Plan.fit`, and the keys under
+    which `transform` finds results for other rows.
     """
     first = plan.ops[0]
     sharing = _Sharing(X, plan, check_target(y, X), f"{first.takes.device} {first.takes.form}")
     takes, made, done = sharing.begin(partial(fit_input, first))
-    return Begun(takes, made, {"done": done, "keep": sharing.keep}, sharing.keys)
+    return takes, made, {"done": done, "keep": sharing.keep}, sharing.keys
 
 
 class _Sharing:

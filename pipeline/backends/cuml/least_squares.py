@@ -34,7 +34,9 @@ def scale_matrix(
         around = 0.0 if centred else float((matrix.mean(axis=0) ** 2).sum())
         largest = n_rows * (float(frames.xp(matrix).var(matrix, axis=0).sum()) + around)
     else:
-        largest = _weighted_squares(matrix, weights, centred)
+        w = frames.xp(matrix).asarray(weights, dtype="float64")
+        means = w @ matrix / w.sum() if centred else [0.0] * n_columns
+        largest = float(sum(w @ (matrix[:, j] - means[j]) ** 2 for j in range(n_columns)))
     if not 0 < largest < math.inf:  # the sum of the eigenvalues is about the largest one
         return matrix, 1.0
     rounding = 10 * 2.0**-52 * max(n_columns, math.sqrt(n_rows))
@@ -45,10 +47,3 @@ def scale_matrix(
     factor = cutoff / (share * math.sqrt(largest))
     matrix *= factor
     return matrix, factor
-
-
-def _weighted_squares(X: Table, weights: Array, centred: bool) -> float:
-    """Return the sum of squares of weighted rows, around their weighted mean if that is taken."""
-    w = frames.xp(X).asarray(weights, dtype="float64")
-    around = w @ X / w.sum() if centred else [0.0] * X.shape[1]
-    return float(sum(w @ (X[:, j] - around[j]) ** 2 for j in range(X.shape[1])))
