@@ -289,9 +289,11 @@ def accel(script: str, args: tuple[str, ...], frames: str, **options: Any) -> No
 @commands.command()
 def doctor() -> None:
     """Show which device will be used, why, and what to fix."""
-    from pipeline.system.doctor import print_diagnosis
+    from pipeline.system.doctor import diagnose
 
-    sys.exit(print_diagnosis())
+    found = diagnose()
+    print(found)
+    sys.exit(0 if found.usable else 1)
 
 
 @contextmanager
