@@ -21,12 +21,7 @@ from msgspec import structs
 
 from pipeline.benchmark.compare import describe
 from pipeline.benchmark.record.results import Variant, dumps
-from pipeline.benchmark.record.trials import (
-    PREFIX,
-    edges_of,
-    records_of_space,
-    records_of_trials,
-)
+from pipeline.benchmark.record.trials import PREFIX, edges_of, records_of_space, records_of_trials
 from pipeline.benchmark.record.tuning_record import (
     TUNING_FILE,
     TUNING_SCHEMA,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import signal
 import sys
@@ -46,6 +47,7 @@ from pipeline.typing import Table
 TERMINATED = 143
 HUNG_UP = 129
 _INTERNAL = 70
+_MANIFEST = "model.manifest.json"
 _PYTHONS_FORMAT = warnings.formatwarning
 _UNHEARD = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EDQUOT, errno.EFBIG)
 """What writing to the standard output fails with, where it is a file or a pipe."""
@@ -223,25 +225,41 @@ def models(folders: tuple[Path, ...]) -> None:
 
     By default, these are runs and reports.
     """
-    from pipeline.cli.models import model_lines
-
     where = folders or (Path("runs"), Path("reports"))
+    found = [(folder, path) for folder in where for path in sorted(folder.rglob(_MANIFEST))]
+    # Drafts of commands that still run are hidden.
+    rows = [_model(p) for f, p in found if not any(n[0] == "." for n in p.relative_to(f).parts)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     said = f"no models in {', '.join(map(str, where))}; create one with `{COMMAND} run TASK`"
-    echo("\n".join(model_lines(where) or [said]))
+    echo("\n".join(lines or [said]))
+
+
+def _model(path: Path) -> tuple[str, ...]:
+    """Return what is listed of the model of a manifest: its folder, device, score and time."""
+    try:
+        read = dict(json.loads(path.read_bytes()))
+    except (OSError, TypeError, ValueError):
+        read = {}
+    scores = [f"{name} {value:.4g}" for name, value in read.get("metrics", {}).items()]
+    return (
+        str(path.parent),
+        f"trained on {read['device']}" if read else f"{_MANIFEST} cannot be read",
+        scores[0] if scores else "no score",
+        read.get("created", ""),
+    )
 
 
 @commands.command("explain")
 @click.argument("task")
 @device
 @pipelines
-@click.option("--json", is_flag=True, help="Print JSON.")
-def explain_(task: str, device: str, pipelines: str, json: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def explain_(task: str, device: str, pipelines: str, as_json: bool) -> None:
     """Show where each step of TASK's pipelines would run, and why.
 
     Nothing is run.
     """
-    from json import dumps
-
     from pipeline.compile.explain import explain
     from pipeline.task.task import load
 
@@ -250,8 +268,8 @@ def explain_(task: str, device: str, pipelines: str, json: bool) -> None:
         name: explain(what.pipeline(name, 0), device)
         for name in choose_pipelines(pipelines, what.pipelines)
     }
-    if json:
-        echo(dumps({name: each.to_dict() for name, each in explained.items()}, indent=2))
+    if as_json:
+        echo(json.dumps({name: each.to_dict() for name, each in explained.items()}, indent=2))
     else:
         echo("\n".join(f"{name}\n{each}\n" for name, each in explained.items()))
 
@@ -289,9 +307,11 @@ def accel(script: str, args: tuple[str, ...], frames: str, **options: Any) -> No
 @commands.command()
 def doctor() -> None:
     """Show which device will be used, why, and what to fix."""
-    from pipeline.system.doctor import print_diagnosis
+    from pipeline.system.doctor import diagnose
 
-    sys.exit(print_diagnosis())
+    found = diagnose()
+    print(found)
+    sys.exit(0 if found.usable else 1)
 
 
 @contextmanager

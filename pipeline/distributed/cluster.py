@@ -15,6 +15,7 @@ from typing import Any
 from pipeline.errors import ClusterUnavailable, ConfigError, pick
 from pipeline.optional import available, load, to_install
 from pipeline.system import hardware
+from pipeline.system.threads import setting
 from pipeline.typing import Params
 
 _ADDRESSES = {
@@ -141,11 +142,8 @@ def cluster(where: str = "local", **options: Any) -> Iterator[Cluster]:
     with ExitStack() as stack:
         stack.enter_context(load("dask.config").set(dask_settings(checked)))
         started = begin(where, checked, stack)
-        token = _running.set(started)
-        try:
-            yield started
-        finally:
-            _running.reset(token)
+        stack.enter_context(setting(_running, started))
+        yield started
 
 
 def optional_cluster(where: str | None, **options: Any) -> AbstractContextManager[Cluster | None]:

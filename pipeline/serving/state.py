@@ -123,11 +123,7 @@ def pack_inputs(inputs: Input) -> InputState:
 
 
 def unpack_inputs(
-    state: InputState,
-    names: Sequence[Any] | None,
-    used: list[Any] | None,
-    *,
-    in_order: bool,
+    state: InputState, names: Sequence[Any] | None, used: list[Any] | None, *, in_order: bool
 ) -> Input:
     """Return what a model takes in."""
     if state.kind in ("texts", "labels"):

@@ -36,8 +36,7 @@ def choose(device: str) -> Choice:
     >>> choose("cpu")
     Choice(name='cpu', why='device="cpu" was requested')
     """
-    if device not in DEVICES:
-        pick(device, DEVICES, "device")
+    pick(device, DEVICES, "device")
     if device == "cpu":
         return Choice("cpu", 'device="cpu" was requested')
     why_not = obstacle()

@@ -207,10 +207,3 @@ def try_program(program: str, timeout: float = TIMEOUT_S) -> tuple[bool, str]:
 
 def _gib(size: int) -> str:
     return f"{size / 2**30:.1f} GiB"
-
-
-def print_diagnosis() -> int:
-    """Print the report; return 0 when the environment is usable and 1 when it is broken."""
-    found = diagnose()
-    print(found)
-    return 0 if found.usable else 1

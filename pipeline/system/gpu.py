@@ -99,8 +99,7 @@ def _read(rows: Sequence[Sequence[str]]) -> Probe:
     for index, (_, name, memory, capability) in enumerate(rows):
         version = _numbers(capability)
         if len(version) == 2:
-            mebibytes = int(memory) if memory.isdecimal() else None
-            size = None if mebibytes is None else mebibytes * 2**20
+            size = int(memory) * 2**20 if memory.isdecimal() else None
             devices.append(Device(name, size, (version[0], version[1])))
         else:
             # Lost GPUs, and those that belong to other users.

@@ -54,13 +54,18 @@ _most: ContextVar[float] = ContextVar("most", default=float("inf"))
 
 
 @contextmanager
-def limit_threads(n_threads: int) -> Iterator[None]:
-    """Leave the other cores to what else runs on this machine."""
-    token = _most.set(min(n_threads, _most.get()))
+def setting(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Give a context variable a value within the block."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _most.reset(token)
+        variable.reset(token)
+
+
+def limit_threads(n_threads: int) -> AbstractContextManager[None]:
+    """Leave the other cores to what else runs on this machine."""
+    return setting(_most, min(n_threads, _most.get()))
 
 
 def alone() -> AbstractContextManager[None]:
@@ -114,14 +119,9 @@ when they have nothing to do. A solver that calls both by turns then waits for t
 _pieces: ContextVar[int] = ContextVar("pieces", default=1)
 
 
-@contextmanager
-def halved() -> Iterator[None]:
+def halved() -> AbstractContextManager[None]:
     """Take the rows of a table on a GPU in twice as many blocks."""
-    token = _pieces.set(2 * _pieces.get())
-    try:
-        yield
-    finally:
-        _pieces.reset(token)
+    return setting(_pieces, 2 * _pieces.get())
 
 
 def pieces() -> int:

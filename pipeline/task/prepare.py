@@ -31,12 +31,9 @@ def prepare(
     what.split(split)
     chosen = choose_pipelines(pipelines, what.pipelines)
     parameters = dict(parse_change(text) for text in changes)
+    options = lower.LoweringOptions(fallback=device == "auto")
     for name in chosen:
-        lower.lower(
-            what.pipeline(name, seed, parameters),
-            choice.name,
-            lower.LoweringOptions(fallback=device == "auto"),
-        )
+        lower.lower(what.pipeline(name, seed, parameters), choice.name, options)
     path = what.data(home, **asked)
     return what, Job(task, chosen[0], device, path, seed, split, parameters), chosen
 

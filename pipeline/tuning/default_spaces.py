@@ -151,16 +151,14 @@ def last_step(estimator: Estimator) -> tuple[str, Estimator]:
     >>> last_step(make_pipeline(Ridge()))
     ('ridge__', Ridge())
     """
-    inner: Estimator | None = None
-    name = ""
+    name, inner = "", None
     if isinstance(estimator, Pipeline):
-        name, last = estimator.steps[-1]
-        inner = None if isinstance(last, str) else last
+        name, inner = estimator.steps[-1]
     elif isinstance(estimator, Accelerated):
         name, inner = "estimator", estimator.estimator
     elif isinstance(estimator, TransformedTargetRegressor):
         name, inner = "regressor", estimator.regressor
-    if inner is None:
+    if inner is None or isinstance(inner, str):
         return "", estimator
     prefix, found = last_step(inner)
     return f"{name}__{prefix}", found

@@ -25,6 +25,7 @@ from pipeline.benchmark.judge.statistics import cell_parity, differences
 from pipeline.benchmark.report.tables import leaderboard
 from pipeline.benchmark.run import worker
 from pipeline.benchmark.run.worker import RunReport
+from pipeline.task import task
 from pipeline.task.metrics import judges
 from pipeline.task.task import Job
 from tasks.flights import TASK
@@ -32,7 +33,8 @@ from tests.benchmark import fixtures
 
 
 def once(path: Path, variant: str, **changes: Any) -> RunReport:
-    return worker.once(Job("flights", "forest", variant, path, changes=changes))
+    job = Job("flights", "forest", variant, path, changes=changes)
+    return worker.measured(task.load("flights"), job)[1]
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from packaging.requirements import Requirement
 
+from pipeline.cli.main import commands
 from pipeline.system import doctor, hardware
 
 CPU = {"numpy": "2.4.6", "xgboost-cpu": "3.2.0"}
@@ -90,9 +91,10 @@ def test_the_text_has_device_machine_and_problems_with_their_fix() -> None:
 def test_this_environment_is_examined(capsys, monkeypatch) -> None:
     machine = hardware.Hardware("Linux", "Some Processor 9000", 8, 2, 16 * 2**30, 8 * 2**30)
     monkeypatch.setattr(hardware, "describe", lambda: machine)
-    code = doctor.print_diagnosis()
+    with pytest.raises(SystemExit) as ended:
+        commands(["doctor"])
     said = capsys.readouterr().out
-    assert code == int("error: " in said)
+    assert ended.value.code == int("error: " in said)
     assert "Some Processor 9000, 2 of 8 cores usable" in said
     assert "16.0 GiB, 8.0 GiB free" in said
     assert re.search(

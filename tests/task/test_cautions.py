@@ -193,7 +193,7 @@ def of_parts(train: pd.DataFrame, test: pd.DataFrame, folder: Path, **changes: A
     split = Split([("part", "==", "train")], [("part", "==", "test")], "")
     names = ["size", "age", "town"]
     both = pd.concat([train, test], ignore_index=True)
-    return examine.of_task(*task_of(both, folder, split=split, features=names, **changes)).cautions
+    return examine.of_task(*task_of(both, folder, split=split, features=names, **changes))[0]
 
 
 CLASSES = {"target": "good", "kind": "multiclass", "metrics": ["f1_macro"]}
@@ -236,9 +236,9 @@ def test_columns_are_summarized_with_their_drift_and_cautions(tmp_path: Path) ->
     frame = table(x=1, sold=days, far=np.arange(N) % 4 // 3 + draw().normal(0, 0.01, N))
     frame["town"] = pd.Series(["a", "b", "a", None] * (N // 4))
     frame["sure"] = frame["age"] > 0
-    found = examine.of_task(*task_of(frame, tmp_path, mute=["constant"]))
-    assert (found.table.rows, found.table.sampled, found.table.left_out) == (N, False, 0)
-    columns = {each.name: each for each in found.table.columns}
+    cautions, found = examine.of_task(*task_of(frame, tmp_path, mute=["constant"]))
+    assert (found.rows, found.sampled, found.left_out) == (N, False, 0)
+    columns = {each.name: each for each in found.columns}
     assert [*columns] == ["price", "size", "age", "town", "x", "sold", "far", "sure"]
     kinds = ["number", "number", "number", "category", "number", "date", "number", "boolean"]
     assert [each.kind for each in columns.values()] == kinds
@@ -251,21 +251,21 @@ def test_columns_are_summarized_with_their_drift_and_cautions(tmp_path: Path) ->
     assert age.drift == pytest.approx(0.5, abs=0.1)
     assert far.drift == pytest.approx(1.0, abs=0.01)
     assert (far.cautions, columns["x"].cautions, age.cautions) == (["drift"], [], [])
-    assert [each.rpartition(" ")[2] for each in found.cautions] == ["[drift]"]
+    assert [each.rpartition(" ")[2] for each in cautions] == ["[drift]"]
 
 
 def test_the_first_columns_of_many_are_summarized(tmp_path: Path) -> None:
     wide = {f"c{i}": draw(i).normal(size=40) for i in range(overview.MOST_SHOWN + 5)}
     frame = pd.concat([table(40), pd.DataFrame(wide)], axis=1)
-    summary = examine.of_task(*task_of(frame, tmp_path)).table
+    summary = examine.of_task(*task_of(frame, tmp_path))[1]
     assert (len(summary.columns), summary.left_out) == (overview.MOST_SHOWN, 9)
 
 
 def test_cautions_are_muted_by_their_ids(tmp_path: Path) -> None:
     frame = table(x=1, number=np.arange(N))
-    found = examine.of_task(*task_of(frame, tmp_path)).cautions
+    found = examine.of_task(*task_of(frame, tmp_path))[0]
     assert [each.rpartition(" ")[2] for each in found] == ["[row-id]", "[constant]"]
-    assert examine.of_task(*task_of(frame, tmp_path, mute=["row-id"])).cautions == found[1:]
+    assert examine.of_task(*task_of(frame, tmp_path, mute=["row-id"]))[0] == found[1:]
     task, job = task_of(frame, tmp_path, mute=["row-id", "constant"])
     assert before_runs(task, job).cautions == []
     with pytest.raises(ConfigError, match="'rowid'; did you mean 'row-id'"):

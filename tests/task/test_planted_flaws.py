@@ -286,7 +286,7 @@ class HereWorker:
         pass
 
     def run(self, seed: int | None) -> worker.RunReport:
-        return worker.once(self.job)
+        return worker.measured(task.load(self.job.task), self.job)[1]
 
 
 @pytest.mark.quick(1)

@@ -145,14 +145,11 @@ def _skipped(results: Results, kind: Kind) -> str:
 
 
 def _headline(results: Results, pipeline: str, variant: str) -> Headline:
-    timed, found = speed(results, pipeline, variant), cell_parity(results, pipeline, variant)
-    names = [
-        row.metric
-        for row in parity(results, pipeline, variant)
-        if row.judged in ("FAIL", "INCONCLUSIVE")
-    ]
+    cell = results, pipeline, variant
+    names = [row.metric for row in parity(*cell) if row.judged in ("FAIL", "INCONCLUSIVE")]
+    found = cell_parity(*cell)
     judged = found + (f" ({', '.join(names)})" if names else "")
-    return Headline(pipeline, variant, timed, found, judged)
+    return Headline(pipeline, variant, speed(*cell), found, judged)
 
 
 def _parity(headlines: Sequence[Headline]) -> str:

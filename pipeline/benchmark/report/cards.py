@@ -37,7 +37,9 @@ def how_to_use(results: Results, best: str) -> Use | None:
     name, value = first_metric(results, best) or ("", 0.0)
     rows = f"{results.task.rows_test:,} test rows"
     model = f"runs/{results.task.name}/{best}.model"
-    run = f"{COMMAND} {shlex.join(_training(results, best))}"
+    words = shlex.split(re.sub(r"(?<= --)([a-z-]+)=", r"\1 ", results.source.command))
+    kept = [word for pair in pairwise(words) if pair[0] in _KEPT for word in pair]
+    run = f"{COMMAND} {shlex.join(['run', results.task.name, *kept, '--pipelines', best])}"
     predict = f"{COMMAND} {shlex.join(['predict', model, 'new.csv', 'predictions.csv'])}"
     return Use(
         f"Best pipeline: {best}",
@@ -56,13 +58,6 @@ def in_python(model: str | Path) -> str:
     model.predict(new_rows)
     """
     return f"import pipeline\nmodel = pipeline.load({str(model)!r})\nmodel.predict(new_rows)"
-
-
-def _training(results: Results, pipeline: str) -> list[str]:
-    """Return the words that train a pipeline with the options that a comparison had."""
-    words = shlex.split(re.sub(r"(?<= --)([a-z-]+)=", r"\1 ", results.source.command))
-    kept = [word for pair in pairwise(words) if pair[0] in _KEPT for word in pair]
-    return ["run", results.task.name, *kept, "--pipelines", pipeline]
 
 
 def fairness(results: Results) -> Card:

@@ -203,9 +203,8 @@ def stage_figure(results: Results) -> Stacks | None:
     """Return the median time of each variant as stacked stages, or None if nothing was timed."""
     pipelines = []
     for name in ranked(results):
-        first = first_metric(results, name)
-        stacks = _stacks(results, name)
-        if stacks:
+        if stacks := _stacks(results, name):
+            first = first_metric(results, name)
             score = beside_dummy(*first, results.baseline) if first else ""
             pipelines.append((name, score, stacks))
     if not pipelines:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from scipy.stats import binomtest
 
 from pipeline.benchmark.judge.diagnostics import QUANTILES
 from pipeline.benchmark.judge.statistics import measured
-from pipeline.benchmark.record.results import Curve, Diagnostics, Results
+from pipeline.benchmark.record.results import Diagnostics, Results
 from pipeline.benchmark.report.figures import Curves, Line, each_variant, hue
 from pipeline.benchmark.report.html_table import ReportTable, TableCell, Values, by_pair, pairs, row
 from pipeline.task.numerals import MISSING, metric
@@ -31,12 +31,11 @@ def _of_cell(results: Results, pipeline: str, variant: str) -> Diagnostics:
 
 def curves(results: Results, pipeline: str) -> Iterator[Curves]:
     """Yield ROC, precision–recall and calibration of a pipeline of a binary task."""
-    if lines := _lines(results, pipeline, "roc_auc", lambda found: found.roc):
+    if lines := _lines(results, pipeline, "roc", "roc_auc"):
         chance = Line("random scores", None, (0, 1), (0, 1), "ideal")
         axes = "false positive rate", "true positive rate"
         yield Curves(f"ROC curve, {pipeline}", (*lines, chance), *axes)
-    average, find = "average precision", lambda found: found.precision_recall
-    if lines := _lines(results, pipeline, average, find):
+    if lines := _lines(results, pipeline, "precision_recall", "average precision"):
         # Of the least threshold, the precision is the share of the positive class.
         share = lines[0].y[-1]
         chance = Line("random scores", None, (0, 1), (share, share), "ideal")
@@ -46,10 +45,9 @@ def curves(results: Results, pipeline: str) -> Iterator[Curves]:
         yield calibrated
 
 
-def _lines(
-    results: Results, pipeline: str, area: str, find: Callable[[Diagnostics], Curve | None]
-) -> list[Line]:
-    found = each_variant(results, lambda name: find(_of_cell(results, pipeline, name)))
+def _lines(results: Results, pipeline: str, curve_name: str, area: str) -> list[Line]:
+    """Return the curve of this name in the diagnostics of each variant, with what its area is."""
+    found = each_variant(results, lambda n: getattr(_of_cell(results, pipeline, n), curve_name))
     return [
         Line(f"{name}, {area} {metric(curve.area)}", hue(results, name), curve.x, curve.y, "line")
         for name, curve in found.items()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from pipeline.benchmark.judge.statistics import cell_parity, measured, speed, stages
+from pipeline.benchmark.judge.statistics import cell_parity, speed, stages
 from pipeline.benchmark.record.results import Results
 
 _FORMULA = r"^(?=[=+\-@\t\r])"
@@ -38,7 +38,7 @@ def values_of(results: Results, pipeline: str, variant: str) -> dict[str, Any]:
     cell, timed = results.cell(pipeline, variant), speed(results, pipeline, variant)
     ratio = timed.ratio if timed else None
     low, high = (ratio.interval if ratio else None) or (None, None)
-    parts = stages(results, pipeline, variant) if measured(results, pipeline, variant) else {}
+    parts = stages(results, pipeline, variant)
     return {
         "task": results.task.name,
         "pipeline": pipeline,

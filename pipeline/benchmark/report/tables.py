@@ -313,9 +313,7 @@ def column_table(results: Results) -> ReportTable | None:
 
 
 def _column_row(column: ColumnSummary, is_target: bool) -> tuple[TableCell, ...]:
-    most = MISSING
-    if column.share is not None:
-        most = f"{column.most_frequent} ({share(column.share)})"
+    most = MISSING if column.share is None else f"{column.most_frequent} ({share(column.share)})"
     return row(
         f"{column.name} (target)" if is_target else column.name,
         column.kind,

@@ -54,7 +54,8 @@ def tuning_page(record: TuningRecord, folder: Path = Path()) -> Page:
     }
     panels = {
         "summary": Panel("Result", partial(_result, folder=folder)),
-        **PANELS,
+        "parameters": Panel("Best parameters", _parameters, "defaults, best values, ranges"),
+        "how": Panel("How to reproduce", _how, "command, protocol, machine"),
         "code": Panel(
             "Code of the tuned pipelines", partial(_code, folder=folder), "how to run them"
         ),
@@ -235,14 +236,9 @@ def _parameters(record: TuningRecord) -> Iterator[Piece]:
 def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     """Return the default value, the best value and the range of each parameter."""
     best = search.trial(search.best)
-    params = best.params if best else {}
+    used = {name: _written(value) for name, value in best.params.items()} if best else {}
     rows = (
-        row(
-            each.name,
-            _written(each.default),
-            _written(params[each.name]) if each.name in params else "not used",
-            _searched(each),
-        )
+        row(each.name, _written(each.default), used.get(each.name, "not used"), _searched(each))
         for each in record.spaces.get(search.pipeline, [])
     )
     return ReportTable(
@@ -314,10 +310,3 @@ def commands(record: TuningRecord, search: SearchRecord, folder: Path) -> Iterat
     if search.model is not None:
         model = folder / search.model.file
         yield f"{COMMAND} predict {shlex.quote(str(model.parent))} IN OUT"
-
-
-PANELS = {
-    "parameters": Panel("Best parameters", _parameters, "defaults, best values, ranges"),
-    "how": Panel("How to reproduce", _how, "command, protocol, machine"),
-}
-"""By anchor, in the order of the page, between the result and the code."""

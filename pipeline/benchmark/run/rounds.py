@@ -135,6 +135,7 @@ class CellRuns:
         """Return the record of all runs; the last one's predictions are judged."""
         every = [report for report in (self.warmup, *self.reports) if report]
         last = every[-1] if every else None
+        log = last.execution_log if last else []
         ok = None if self.why else last
         rival = None if reference is ok else reference
         found: dict[str, Any] = {"metrics": {}, "agreement": None, **self.files}
@@ -155,10 +156,7 @@ class CellRuns:
             # Each is the peak of a process, and there may have been several.
             peak_rss_bytes=max((report.peak_rss_bytes for report in every), default=0),
             placement=placement_records(last.placements if last else []),
-            execution_log=[
-                msgspec.convert(entry, Movement, from_attributes=True)
-                for entry in (last.execution_log if last else [])
-            ],
+            execution_log=msgspec.convert(log, list[Movement], from_attributes=True),
             usage=last.usage if last else None,
             noise=self._noise(),
             **found,

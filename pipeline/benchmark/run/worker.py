@@ -131,17 +131,13 @@ def serve(channel: Connection, job: Job) -> None:
         while True:
             seed = channel.recv()
             try:
-                answer: RunReport | str = once(job if seed is None else replace(job, seed=seed))
+                again = job if seed is None else replace(job, seed=seed)
+                answer: RunReport | str = measured(task.load(job.task), again)[1]
             except Exception as error:
                 answer = describe_fault(error)
             channel.send(answer)
             del answer
             gc.collect()
-
-
-def once(job: Job) -> RunReport:
-    """Run a job in this process and return plain data."""
-    return measured(task.load(job.task), job)[1]
 
 
 def measured(what: Task, job: Job) -> tuple[Outcome, RunReport]:

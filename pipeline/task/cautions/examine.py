@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,15 +27,8 @@ MOST_READ = 1_000_000
 """Rows of a task that are looked through; of more a share, at random."""
 
 
-class Examined(NamedTuple):
-    """The cautions of a task's table and split, the worst first, and a summary of its columns."""
-
-    cautions: list[str]
-    table: TableSummary
-
-
-def of_task(task: Task, job: Job) -> Examined:
-    """Return the cautions of a task's data and of its split, as a job has them, and its columns."""
+def of_task(task: Task, job: Job) -> tuple[list[str], TableSummary]:
+    """Return the cautions of a job's data and split, the worst first, and its columns."""
     name, split = split_of(task, job)
     table, is_part = _read(job.path)
     train, test = (_chosen(table, rows) for rows in (split.train, split.test))
@@ -44,7 +37,7 @@ def of_task(task: Task, job: Job) -> Examined:
     found += of_split(sample, split.groups, times_of(name, split))
     kept = [caution for caution in found if caution.id not in task.mute]
     with _silent():
-        return Examined(in_rank(kept), summarize(sample, kept, sampled=is_part))
+        return in_rank(kept), summarize(sample, kept, sampled=is_part)
 
 
 def of_table(

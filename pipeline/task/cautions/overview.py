@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -72,14 +71,10 @@ def summarize(table: TableSample, cautions: Sequence[Caution], *, sampled: bool)
     known = {column.name: column for column in table.columns}
     if table.target is not None:
         known[table.target_name] = table.target
-    here, names = table.train | table.test, [table.target_name, *table.features]
-    ids = {name: [each.id for each in cautions if name in each.columns] for name in names}
-    columns = [
-        _summary(table, known.get(name), name, here, ids[name])
-        for name in islice(names, MOST_SHOWN)
-    ]
+    names = [table.target_name, *table.features]
+    columns = [_summary(table, known.get(n), n, cautions) for n in names[:MOST_SHOWN]]
     return TableSummary(
-        rows=int(here.sum()),
+        rows=int((table.train | table.test).sum()),
         sampled=sampled or table.is_part,
         columns=columns,
         left_out=max(len(names) - MOST_SHOWN, 0),
@@ -87,9 +82,10 @@ def summarize(table: TableSample, cautions: Sequence[Caution], *, sampled: bool)
 
 
 def _summary(
-    table: TableSample, column: CodedColumn | None, name: str, here: np.ndarray, ids: list[str]
+    table: TableSample, column: CodedColumn | None, name: str, cautions: Sequence[Caution]
 ) -> ColumnSummary:
-    field = table.whole.schema.field(name)
+    field, here = table.whole.schema.field(name), table.train | table.test
+    ids = [each.id for each in cautions if name in each.columns]
     if column is None:
         values = table.whole[name]
         missing = values.null_count / max(len(values), 1)

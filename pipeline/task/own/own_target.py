@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -76,7 +77,13 @@ def _plain(name: str, values: pa.ChunkedArray) -> pa.Array:
     if values.null_count == len(values):
         raise DataError(f"target {name!r}: has no values; choose another TARGET")
     if is_number(kind):
-        return _plain_number(values)
+        # Integers where all numbers are whole, as those with gaps in a CSV; else float64.
+        numbers = usable(values).combine_chunks()
+        if not pa.types.is_integer(numbers.type):
+            numbers = numbers.cast("float64", safe=False)
+        with suppress(pa.ArrowInvalid):
+            numbers = numbers.cast("int64")
+        return numbers
     if pa.types.is_boolean(kind):
         return values.combine_chunks()
     if is_text(kind):
@@ -86,17 +93,6 @@ def _plain(name: str, values: pa.ChunkedArray) -> pa.Array:
         f"target {name!r}: holds {what}, not classes or numbers; choose another TARGET, "
         "or add a column with the number or the text to predict"
     )
-
-
-def _plain_number(values: pa.ChunkedArray) -> pa.Array:
-    """Return integers where all numbers are whole, as those with gaps in a CSV; else float64."""
-    numbers = usable(values).combine_chunks()
-    if not pa.types.is_integer(numbers.type):
-        numbers = numbers.cast("float64", safe=False)
-    try:
-        return numbers.cast("int64")
-    except pa.ArrowInvalid:
-        return numbers
 
 
 def _guess(values: pa.Array, min_rows: int) -> Kind:
