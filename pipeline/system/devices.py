@@ -36,7 +36,8 @@ def choose(device: str) -> Choice:
     >>> choose("cpu")
     Choice(name='cpu', why='device="cpu" was requested')
     """
-    pick(device, DEVICES, "device")
+    if device not in DEVICES:
+        pick(device, DEVICES, "device")
     if device == "cpu":
         return Choice("cpu", 'device="cpu" was requested')
     why_not = obstacle()

@@ -271,7 +271,7 @@ def _measured(claim: Claim, ask: Ask, case: Case, load: float, processes: Proces
 def take_turns(claim: Claim, ask: Ask, sides: Sequence[Side]) -> list[str]:
     """Run all sides, in rounds of a random order, and return the order of the timed runs."""
     order, random = [], np.random.default_rng(ask.seed)
-    (limit,) = ask.settings.get("budget", [0])
+    limit: float = ask.settings.get("budget", [0])[0]
     for number, side in enumerate(sides if claim.warms_up else ()):
         if sides[0].why and number:
             side.why = f"not run: {sides[0].variant} failed"
