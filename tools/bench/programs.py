@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -207,6 +208,7 @@ def _codes(levels: int, rows: int, random: np.random.Generator) -> npt.NDArray[n
 def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     """Read the rows. A turn fits and predicts for those held out; more than once if it is short."""
     program, rows = PROGRAMS[case.title], int(case.facts["rows"])
+    warnings.simplefilter("ignore")  # of convergence, with all variants alike
     if variant == ONE:
         threadpool_limits(1, user_api="blas")
     names = [*np.atleast_1d(program.columns), *filter(None, [program.target])]
