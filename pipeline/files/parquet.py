@@ -223,7 +223,9 @@ def _on_host(
     options: Any = {"filters": list(rows) or None, "page_checksum_verification": True}
     table = pq.read_table(table_files(path), columns=names, **options)
     shared = table.select(features)
-    frame = pa.table([*map(writable, shared.columns)], schema=shared.schema).to_pandas()
+    if features:  # a new table without columns would have no rows
+        shared = pa.table([*map(writable, shared.columns)], schema=shared.schema)
+    frame = shared.to_pandas()
     for name in features:
         column = table.column(name)
         gaps = pa.types.is_integer(column.type) and column.null_count

@@ -69,6 +69,8 @@ def test_what_is_read_can_be_written_to(tmp_path: Path, suffix: str) -> None:
             each.loc[0, name] = each.loc[1, name]
         assert each.iloc[0].tolist() == each.iloc[1].tolist()
     assert y.tolist() == [3, 2]
+    if suffix == "parquet":
+        assert pipeline.read(file, [], "n")[0].shape == (2, 0)
 
 
 def test_one_that_does_not_comes_in_partitions(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

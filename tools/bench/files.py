@@ -120,6 +120,7 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
 def _cases(ask: Ask) -> Iterator[record.Case]:
     """Write the files of each program and size, with texts as texts."""
     programs = import_module("tools.bench.programs")
+    # Sizes ascend: the peak of the process that they share is that of the largest so far.
     for name, rows in product(filter(ask.wants, NAMES), sorted(ask.settings["rows"])):
         _, columns, target = program(name, ask.seed)
         path = ask.home / "all.parquet"
