@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from math import isfinite
@@ -21,7 +21,7 @@ from sklearn.utils import check_array, get_tags
 
 from pipeline.backends import incremental
 from pipeline.errors import Reason
-from pipeline.system.threads import one_scipy_thread
+from pipeline.system.threads import one_openmp_thread, one_scipy_thread
 from pipeline.table import frames, partitioned
 from pipeline.table.borrowed import borrow
 from pipeline.table.partitioned import densify
@@ -29,6 +29,12 @@ from pipeline.typing import Array, Estimator, Params, ReadParams, Table, Target
 
 TREES = ("DecisionTree", "ExtraTree", "GradientBoosting", "IsolationForest", "RandomForest")
 """How the names of scikit-learn's estimators begin that read float32."""
+
+BOOSTED = ("HistGradientBoosting", "XGB")
+"""How the names of estimators begin whose threads share the rows of a prediction."""
+
+BY_ONE = 128
+"""Rows that one thread predicts as soon as several do."""
 
 LITTLE = 2_000
 """Rows or columns, whichever are fewer, up to which one thread solves normal equations sooner."""
@@ -104,7 +110,8 @@ class Model:
             return partitioned.concatenate([each for each in made if each is not None])
         y = [params.pop("y")] if "y" in params else []  # which `score` may call otherwise
         X = X if self.dtype == "auto" else self.typed(X)
-        return getattr(self.native, method)(X, *y, **params)
+        with threads_for(self.native, X):
+            return getattr(self.native, method)(X, *y, **params)
 
     def typed(self, X: Table) -> Any:
         """Return rows as they are, or as a matrix of the type that it learns from."""
@@ -184,6 +191,15 @@ def reads_float32(estimator: Estimator) -> bool:
     module, name = type(estimator).__module__, type(estimator).__name__
     trees = name.startswith(TREES)
     return module.startswith("xgboost") or (module.startswith("sklearn") and trees)
+
+
+def threads_for(fitted: Estimator, X: Table) -> AbstractContextManager[None]:
+    """Return the context in which rows are predicted: boosted trees take few rows alone."""
+    one = getattr(fitted, "estimator", fitted)
+    few = getattr(X, "shape", (BY_ONE + 1,))[0] <= BY_ONE
+    if not few or not type(one).__name__.startswith(BOOSTED):
+        return nullcontext()
+    return one_openmp_thread(type(one).__module__.partition(".")[0])
 
 
 def waits_for_blas(estimator: Estimator, X: Table) -> bool:

@@ -156,20 +156,16 @@ class Indicators:
         xp, (zero, one) = frames.xp(out), np.arange(2).astype(self.dtype).tolist()
         if out.dtype == object:  # where 0 and 0.0 are two values
             out[:, start : start + self.width] = zero
+        cells = np.arange(len(out)) * out.shape[1] if xp is np else None
         for positions, width in zip(self.positions, self.widths, strict=True):
-            if xp is np:
-                _mark(out, start, positions, one)
-            else:
+            if cells is None:
                 _compare(out[:, start : start + width], positions, xp)
+            elif (positions < 0).any():  # a value a row is touched
+                there = positions >= 0
+                out.reshape(-1)[cells[there] + (positions[there] + start)] = one
+            else:
+                out.reshape(-1)[cells + (positions + start)] = one
             start += width
-
-
-def _mark(out: np.ndarray, start: int, positions: np.ndarray, one: Any) -> None:
-    """Set the ones where they are: a value a row is touched."""
-    rows = np.arange(len(out)) * out.shape[1]
-    if (positions < 0).any():
-        rows, positions = rows[positions >= 0], positions[positions >= 0]
-    out.reshape(-1)[rows + (positions + start)] = one
 
 
 def _compare(into: Array, positions: Any, xp: ModuleType) -> None:

@@ -116,6 +116,31 @@ when they have nothing to do. A solver that calls both by turns then waits for t
 """
 
 
+@cache
+def _openmp(library: str) -> ThreadpoolController:
+    """Return the OpenMP runtimes of this process, looked up once for each library that uses one."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="openmp")
+
+
+@contextmanager
+def one_openmp_thread(library: str) -> Iterator[None]:
+    """Give the calling thread no helpers in the loops of a library that runs them by OpenMP.
+
+    A loop ends when its last thread does. On a busy machine, that one first waits for a core.
+    """
+    runtimes = _openmp(library).lib_controllers
+    before = [each.num_threads for each in runtimes]
+    for each in runtimes:
+        each.set_num_threads(1)
+    try:
+        yield
+    finally:
+        for each, n_threads in zip(runtimes, before, strict=True):
+            each.set_num_threads(n_threads)
+
+
 _pieces: ContextVar[int] = ContextVar("pieces", default=1)
 
 

@@ -260,9 +260,9 @@ def encode_few(cells: Any) -> Coded | None:
         texts = [texts[j].as_py() if j >= 0 else None for j in cells.codes.tolist()]
     else:
         texts = texts.to_pylist()
-    places = {text: j for j, text in enumerate(dict.fromkeys(t for t in texts if t is not None))}
-    found = np.array([places.get(text, -1) for text in texts], dtype="int32")
-    return Coded(found, np.array([*places], dtype=object))
+    places = {None: -1}
+    found = np.array([places.setdefault(text, len(places) - 1) for text in texts], dtype="int32")
+    return Coded(found, np.array([*places][1:], dtype=object))
 
 
 class CellTypeError(DataError, TypeError):

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
-from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -98,7 +97,7 @@ def types(X: Table) -> list[Any]:
     if type(X) is not pd.DataFrame:
         return list(X.dtypes)
     frame: Any = X
-    return [*map(attrgetter("dtype"), frame._iter_column_arrays())]
+    return list(frame._mgr.get_dtypes())  # as `dtypes` does, which then makes a series
 
 
 def holds_sparse(X: Table, names: Collection[Name] | None = None) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from operator import is_
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -116,6 +115,8 @@ fitted on numbers; convert it (pandas.to_numeric)
         """Of columns whose cells have another type in the converted table."""
         self._taken: list[Any] | None = None
         """Types of columns that were taken as they are, and of which others need no look."""
+        self._alike: list[Any] = []
+        """What decides how columns of these types are taken."""
         self.names: list[Name] | None = None if columns is None else list(columns)
         """The names of the columns, in the order of the fit; None for a matrix."""
 
@@ -200,11 +201,9 @@ fitted on numbers; convert it (pandas.to_numeric)
             return False
         if self._taken is None:
             return False
-        types = frames.types(X)
-        if all(map(is_, types, self._taken)):  # equal categories take long to compare
-            return True
-        pairs = zip(types, self._taken, strict=True)
-        return all(a is b or _of_type(a) == _of_type(b) for a, b in pairs)
+        # Equal categories take long to compare.
+        known = zip(frames.types(X), self._taken, self._alike, strict=True)
+        return all(dtype is taken or _of_type(dtype) == alike for dtype, taken, alike in known)
 
     def _remember(self, taken: Table, given: Table, changed: Collection[Name]) -> None:
         """Remember the types of a frame that is taken as it is given."""
@@ -212,6 +211,7 @@ fitted on numbers; convert it (pandas.to_numeric)
             types = frames.types(taken)
             odd = object in types or pd.SparseDtype in map(type, types)
             self._taken = None if odd else types
+            self._alike = [] if odd else [*map(_of_type, types)]
 
     def by_position(self, X: Table) -> Table:
         """Return a table of as many columns under the names of the fit, whatever theirs are."""

@@ -3,10 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 from xgboost import XGBRegressor
 
+from pipeline import Accelerated
 from pipeline.backends.base import HostModel
 from pipeline.backends.cpu import HOST
 from pipeline.backends.xgboost.xgboost_model import XGBoostModel
@@ -54,6 +56,40 @@ def test_a_solver_that_calls_numpy_and_scipy_by_turns_has_one_thread_of_scipy(
         model.fit(X, y > 1)
         assert model.to_sklearn().threads_ == [threads] * len(scipy_blas())
         assert all(each.num_threads == 2 for each in scipy_blas().lib_controllers)
+
+
+class HistGradientBoostingCounting(HistGradientBoostingRegressor):
+    """Remembers the threads that OpenMP had while it predicted."""
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        self.threads = openmp_threads()
+        return super().predict(X)
+
+
+class XGBCounting(XGBRegressor):
+    """Remembers the same."""
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        self.threads = openmp_threads()
+        return super().predict(X)
+
+
+def openmp_threads() -> set[int]:
+    runtimes = ThreadpoolController().select(user_api="openmp")
+    return {each.num_threads for each in runtimes.lib_controllers}
+
+
+@pytest.mark.parametrize("kind", [HistGradientBoostingCounting, XGBCounting])
+def test_few_rows_are_predicted_by_one_thread_of_openmp(kind: type) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(500, 3)), rng.normal(size=500)
+    with threadpool_limits(2, "openmp"):
+        model = Accelerated(kind(max_depth=2), device="cpu").fit(X, y)
+        whole = model.predict(X)
+        assert model.plan_.steps[-1].worker.native.threads == {2}
+        assert (model.predict(X[:128]) == whole[:128]).all()
+        assert model.plan_.steps[-1].worker.native.threads == {1}
+        assert openmp_threads() == {2}
 
 
 @pytest.mark.parametrize("device", [None, "cpu", "cuda", "cuda:1"])

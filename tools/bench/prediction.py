@@ -14,7 +14,7 @@ import sys
 import time
 import timeit
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL
 from typing import Any
@@ -29,6 +29,7 @@ from xgboost import XGBClassifier
 import pipeline
 from pipeline import Accelerated, optional
 from pipeline.serving import mlflow_flavor
+from pipeline.system.threads import processors
 from tasks.flights import TASK
 from tools.bench import record, report
 from tools.bench.importance import NAMES, drawn
@@ -38,9 +39,13 @@ from tools.bench.runner import Ask, Claim, Turn
 XGBOOST = "xgboost"
 CASES = (*NAMES, XGBOOST)
 SERVED = ("logistic", XGBOOST)
+BOOSTED = ("boosting", XGBOOST)
+BUSY = "all cores busy"
 LOADED, PLAIN, BARE = "loaded", "sklearn", "bare"
 PREDICT = "predict"
 REQUESTS = 500
+PAUSE = 0.002
+"""Seconds between two calls on a busy machine, in which threads fall asleep."""
 PATIENCE = 90
 """Attempts, one a second, to reach the server while it starts."""
 LEAST = 2.0
@@ -66,18 +71,33 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     values: Values = {}
 
     def turn() -> tuple[Run, Values]:
-        served = name in SERVED and n_rows == 1 and not values
+        busy = int(case.facts.get("busy", 0))
+        served = name in SERVED and n_rows == 1 and not values and not busy
         if variant == LOADED and served and optional.available("mlflow"):
             values.update(_over_http(model, read(), folder / "mlflow"))
-        seconds = []
-        for rows in [read() for _ in range(ask.one("calls"))]:
-            begun = time.perf_counter()
-            model.predict_proba(rows)
-            seconds.append(time.perf_counter() - begun)
+        seconds, tables = [], [read() for _ in range(ask.one("calls"))]
+        with _others(busy):
+            for rows in tables:
+                time.sleep(PAUSE if busy else 0)
+                begun = time.perf_counter()
+                model.predict_proba(rows)
+                seconds.append(time.perf_counter() - begun)
         median = float(np.median(seconds))
         return Run(seconds={PREDICT: median}, calls=len(seconds)), values
 
     return turn
+
+
+@contextmanager
+def _others(n: int) -> Iterator[None]:
+    """Keep so many cores busy with other processes."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
+    try:
+        yield
+    finally:
+        for each in others:
+            each.kill()
+            each.wait()
 
 
 def _over_http(model: Accelerated, row: pd.DataFrame, folder: Path) -> Values:
@@ -146,6 +166,9 @@ def _cases(ask: Ask) -> Iterator[record.Case]:
         for n_rows in ask.settings["rows"]:
             facts: dict[str, int | float] = {"rows": n_rows, "columns": X.shape[1]}
             yield record.Case(name=f"{name}, {n_rows:,}", title=name, facts=facts)
+        if name in BOOSTED:
+            facts = {"rows": 1, "columns": X.shape[1], "busy": processors()}
+            yield record.Case(name=f"{name}, 1, {BUSY}", title=name, facts=facts)
 
 
 CLAIM = Claim(
@@ -176,7 +199,7 @@ CLAIM = Claim(
             LOADED,
             BARE,
             1 / MOST,
-            [f"{name}, {rows:,}" for name in ("boosting", XGBOOST) for rows in (1, 10, 1_000)],
+            [f"{name}, {rows}" for name in BOOSTED for rows in ("1", "10", "1,000", f"1, {BUSY}")],
         ),
     ],
 )
