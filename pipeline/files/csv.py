@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -30,7 +30,7 @@ from pipeline.files.dialect import (
     looks_like_data,
     records,
 )
-from pipeline.files.files import RENAME, TextFile, check_different, reading
+from pipeline.files.files import RENAME, TextFile, check_different, reading, size_of
 from pipeline.files.source import BATCH, Source
 from pipeline.table.arrow_types import Cells
 
@@ -48,10 +48,8 @@ _HEAD = 1000
 """Lines that the names of the columns take less than."""
 _BLOCK = 1 << 24
 """Bytes that are cut at once; no cell may be longer."""
-_SAMPLE = 1 << 16
-"""Bytes of the rows that are looked at first."""
-Reader = tuple[Callable[[Cells], Cells], pa.DataType]
-"""What reads cells of text, and the type of what it made of the first ones."""
+_SAMPLE, _SMALL = 1 << 16, 1 << 18
+"""Bytes of the rows that are looked at first, and of a file that is read at once."""
 
 
 def without(cells: Cells, marks: Sequence[str]) -> Cells:
@@ -72,15 +70,14 @@ def plain_integers(values: Cells) -> Cells:
 
 
 def _is_wide(values: Cells) -> bool:
-    """Whether there are integers among which float64 would merge some."""
-    extremes = pc.min_max(values).as_py() if pa.types.is_integer(values.type) else {}
+    """Whether there are numbers so large that float64 merges integers."""
+    is_number = pa.types.is_integer(values.type) or _is_float(values)
+    extremes = pc.min_max(values).as_py() if is_number else {}
     return max((abs(each or 0) for each in extremes.values()), default=0) >= _EXACT
 
 
-def infer(cells: Cells, readers: Iterable[Reader] | None = None) -> Cells:
+def infer(cells: Cells) -> Cells:
     """Return cells of text as what they are, all together.
-
-    `readers` are those that read the first cells, if that is known.
 
     >>> columns = (["1", None], ["1", "x"], ["True", None], ["2024-02-29"], [None])
     >>> [str(infer(pa.array(cells)).type) for cells in columns]
@@ -88,17 +85,11 @@ def infer(cells: Cells, readers: Iterable[Reader] | None = None) -> Cells:
     """
     if cells.null_count == len(cells):
         return pa.nulls(len(cells))
-    for read, _ in _readers(cells[:_FEW]) if readers is None else readers:
-        with suppress(pa.ArrowInvalid):
-            return read(cells)
-    return cells
-
-
-def _readers(cells: Cells) -> Iterator[Reader]:
-    """Yield what reads a few cells; Arrow is slow where many do not fit."""
     for read in (_numbers, _booleans, _dates):
         with suppress(pa.ArrowInvalid):
-            yield read, read(cells).type
+            few = read(cells[:_FEW])  # Arrow is slow where many do not fit.
+            return few if len(cells) <= _FEW else read(cells)
+    return cells
 
 
 def _numbers(cells: Cells) -> Cells:
@@ -151,9 +142,39 @@ def _booleans(cells: Cells) -> Cells:
 
 def _dates(cells: Cells) -> Cells:
     """Return points in time, all without or all with an offset from UTC."""
+    if pc.all(pc.match_substring_regex(cells[:_FEW], r"^\d{4}-\d\d-\d\d")).as_py() is False:
+        raise pa.ArrowInvalid("a date is year, month and day")  # sooner than Arrow's cast
     with suppress(pa.ArrowInvalid):
         return cells.cast(pa.timestamp("ns"))
     return cells.cast(pa.timestamp("ns", "UTC"))
+
+
+def _stays(found: Cells, *, odd: bool) -> bool:
+    """Return whether what Arrow has found, no texts, is what `infer` makes of the texts.
+
+    Of integers with a plus sign, as of those that are too large for int64, Arrow makes floats.
+    """
+    if _is_float(found):
+        large = odd or _is_wide(found)
+        whole = large and pc.all(pc.equal(pc.floor(found), found)).as_py() is not False
+        return not (whole or _any_nan(found))
+    return pa.types.is_null(found.type) or (pa.types.is_integer(found.type) and not odd)
+
+
+def _is_float(values: Cells) -> bool:
+    return bool(pa.types.is_floating(values.type))
+
+
+def _has_odd_integers(text: bytes) -> bool:
+    """Return whether an integer may begin with a plus sign or, as hexadecimal, with 0x.
+
+    >>> [_has_odd_integers(text) for text in (b"1,+2", b"0X1F", b"1e+20,N10XJ")]
+    [True, True, False]
+    """
+    if any(not part[-1:].isalnum() for part in text.split(b"+")[:-1]):
+        return True
+    parts = [*text.split(b"x")[:-1], *text.split(b"X")[:-1]]
+    return any(part[-1:] == b"0" and not part[-2:-1].isalnum() for part in parts)
 
 
 def as_kind(cells: Cells, where: str, kind: str, row: int) -> Cells:
@@ -290,19 +311,26 @@ class CsvSource(Source):
         return pa.table({name: infer(cells[name]) for name in columns})
 
     def _typed(self, columns: Sequence[str]) -> pa.Table:
-        """Return `values`, with Arrow's own floats where the first rows show them: it is faster."""
-        options = self._options(columns, _SAMPLE, self.schema)
-        with pyarrow.csv.open_csv(self.text.open(), *options) as reader:
-            first = reader.read_next_batch()[:_FEW]
-        readers = {name: _readers(first[name]) for name in columns}
-        found = {name: next(each, None) for name, each in readers.items()}
-        floats = {n: pa.float64() for n, each in found.items() if each and each[1] == pa.float64()}
-        types = dict.fromkeys(columns, pa.string()) | floats
-        read = pyarrow.csv.read_csv(self.text.open(), *self._options(columns, _BLOCK, types))
-        if any(map(_any_nan, read.select(list(floats)))):
-            raise pa.ArrowInvalid("a missing-value marker with blanks around it is text")
-        others = {n: filter(None, chain([found[n]], readers[n])) for n in found.keys() - floats}
-        return pa.table({n: read[n] if n in floats else infer(read[n], others[n]) for n in columns})
+        """Return `values`, with the numbers that Arrow finds where they are ours: it is faster."""
+        types, odd = {}, False
+        if size_of(self.path) <= _SMALL:  # soon read twice
+            with self.text.open() as stream:
+                odd = _has_odd_integers(stream.read())
+        else:
+            options = self._options(columns, _SAMPLE, self.schema)
+            with pyarrow.csv.open_csv(self.text.open(), *options) as reader:
+                first = reader.read_next_batch()[:_FEW]
+            are_floats = {name: _is_float(infer(first[name])) for name in columns}
+            types = {n: pa.float64() if yes else pa.string() for n, yes in are_floats.items()}
+        found = self._read(columns, types)
+        as_texts = [name for name in columns if not _stays(found[name], odd=odd)]
+        if again := [name for name in as_texts if found[name].type != pa.string()]:
+            texts = self._read(again, dict.fromkeys(again, pa.string()))
+            found = pa.table({n: (texts if n in again else found)[n] for n in columns})
+        return pa.table({n: infer(found[n]) if n in as_texts else found[n] for n in columns})
+
+    def _read(self, columns: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Table:
+        return pyarrow.csv.read_csv(self.text.open(), *self._options(columns, _BLOCK, types))
 
     def _options(
         self, columns: Sequence[str], block: int, types: Mapping[str, pa.DataType] | pa.Schema

@@ -72,6 +72,8 @@ def find_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:
     text = "".join(lines)
     used = [each for each in delimiters if each in text]
     unused = next((each for each in delimiters if each not in text), "")
+    if len(used) == 1 and len((rows := list(records(lines, used[0])))[0].cells) > 1:
+        return _without_titles(used[0], rows)
     of = {each: list(records(lines, each)) for each in filter(None, [*used, unused])}
     cuts = {each: of[each if each in used else unused] for each in delimiters}
     first = {each: len(rows[0].cells) if rows else 0 for each, rows in cuts.items()}

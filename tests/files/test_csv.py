@@ -229,12 +229,19 @@ NUMBERS_AND_NEARLY = (
     | st.lists(st.sampled_from(NUMBERS_AND_NEARLY), min_size=1, max_size=3),
     odd=st.lists(st.sampled_from(NUMBERS_AND_NEARLY), max_size=3),
     times=st.sampled_from([1, 60]),
+    small=st.sampled_from([0, 1 << 18]),
 )
-def test_the_first_rows_change_no_value(
-    first: list[str], odd: list[str], times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_types_that_are_seen_before_change_no_value(
+    first: list[str],
+    odd: list[str],
+    times: int,
+    small: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Types that are seen in them only make it faster."""
+    """In the first rows of large files, and by Arrow in small ones: they only make it faster."""
     monkeypatch.setattr(csv, "_SAMPLE", 200)
+    monkeypatch.setattr(csv, "_SMALL", small)
     cells = [*first * times, *odd]
     path = written(tmp_path, "\n".join(["a;n", *(f"{cell};{cell}" for cell in cells), ""]))
     (opened,) = open_sources(path)
