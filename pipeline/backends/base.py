@@ -461,5 +461,6 @@ def column_means(rows: Table) -> Array:
     sums = frames.xp(rows.data).bincount(
         rows.indices, weights=rows.data.astype("float64"), minlength=rows.shape[1]
     )
+    sums = sums.astype("float64", copy=False)  # from integers, where no value is stored
     sums /= rows.shape[0]  # in place: hashing makes a million columns
     return sums
