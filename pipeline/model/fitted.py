@@ -241,7 +241,7 @@ class Answers(Lifts):
         The score of XGBoost's ranker needs ``qid``, the query of each row, or a column ``qid``.
         """
         if sample_weight is not None:
-            params["sample_weight"] = sample_weight
+            params["sample_weight"] = frames.to_device(sample_weight, "cpu")
         if not hasattr(self, "plan_"):
             self._refuse("score", params)
         ranks = is_ranker(last_of(self.estimator)) and "qid" not in params
@@ -449,7 +449,7 @@ class Answers(Lifts):
             scoring,
             n_repeats=repeats,
             random_state=random_state,
-            sample_weight=sample_weight,
+            sample_weight=frames.to_device(sample_weight, "cpu"),
             max_samples=max_samples,
         )
 
