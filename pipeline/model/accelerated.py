@@ -208,7 +208,7 @@ class Accelerated(Answers):
 
         `params` are those of `fit`.
         """
-        return np.asarray(self._on_host(self._learn("fit_predict", X, y, params)[1]))
+        return np.asarray(self._learn("fit_predict", X, y, params)[1])
 
     @spec_has("fit_transform")
     def fit_transform(self, X: Table, y: Target = None, **params: Any) -> Any:
@@ -218,7 +218,7 @@ class Accelerated(Answers):
         `fit`.
         """
         taken, made = self._learn("fit_transform", X, y, params)
-        return self._contained(self._on_host(made), taken)
+        return self._contained(made, taken)
 
     @available_if(learns_in_batches)
     @by_position
@@ -335,7 +335,7 @@ class Accelerated(Answers):
         weighed = hand_over(plan.programs, asked, X) if asked else nullcontext()
         keeps = self.checkpoint is not None
         with weighed, keeping(checkpoints_of(self)) if keeps else nullcontext() as trees:
-            made = plan.fit(X, y, method, **{**params, **shared})
+            made = self._on_host(plan.fit(X, y, method, **{**params, **shared}))
         if trees is not None:
             plan.steps[-1].note(trees.remark)
         return _Learnt(choice, plan, takes, X, y, made, keys)
