@@ -128,7 +128,7 @@ class Model:
     def learnt_from(self, X: Table, order: str = "C") -> Any:
         """Return rows as a matrix to learn from, and remember their type."""
         made = frames.matrix(self.taken(X, order), order, self.dtype)
-        if self.dtype != "auto" and not frames.is_sparse(X):
+        if self.dtype != "auto" and not frames.is_sparse(made):
             self.row = make_zero_row(X)
             if made is not X and made.dtype == "float32" and not frames.is_partitioned(X):
                 _warn_of_merged(X, made)
