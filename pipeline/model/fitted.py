@@ -102,6 +102,8 @@ class Answers(Lifts):
             if params and runs_on_blocks(self.estimator):  # `copy` is all that any takes
                 X = as_given.materialize(X)
                 return X, getattr(self._lifted, method)(frames.to_device(X, "cpu"), **params)
+        if X is None and method == "kneighbors":
+            return X, self._on_host(self.plan_.steps[-1].call(method, X, **params))
         if isinstance(X, SharedRows):
             rows = sharing.transform(self.plan_, self._prefixes, self.inputs_, X)
             return X, self._on_host(self.plan_.steps[-1].call(method, rows, **y, **params))

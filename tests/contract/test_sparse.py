@@ -309,6 +309,7 @@ def test_neighbors_among_sparse_rows_are_found_of_dense_ones(
     wanted = getattr(model, asked)(X)
     for each in (model, load(tmp_path / "m.model", device="cuda")):
         np.testing.assert_array_equal(getattr(each, asked)(DENSE), wanted)
+        np.testing.assert_array_equal(each.kneighbors()[1], model.to_sklearn().kneighbors()[1])
 
 
 def test_neighbors_of_rows_far_off_zero_are_not_searched_on_the_device() -> None:
