@@ -5,7 +5,7 @@ log travels in a context variable, so parallel predictions do not mix.
 
 A log may have a budget for the rows of tables that come back to the host.
 Answers are what the caller asked for, and state is what scikit-learn's attributes
-are made of, such as the categories of a column; neither counts.
+are made of, such as the categories of a column; neither counts, nor do targets and weights.
 
 On a GPU each entry is an NVTX range too, which Nsight Systems shows, where the package ``nvtx`` is
 installed: it comes with cuDF. Without a tool that looks, a range costs next to nothing.
@@ -34,6 +34,9 @@ DENSIFY = "densify"
 
 ANSWER = "the result"
 """Why bytes come back that the caller asked for."""
+
+BESIDE = "one value a row, which scikit-learn reads"
+"""Why a target or weights come to the host."""
 
 
 @dataclass
@@ -188,7 +191,7 @@ def record_transfer(
         return
     if answer:
         entry.why = ANSWER
-    if log is not None and entry.why != ANSWER and not state:
+    if log is not None and entry.why not in (ANSWER, BESIDE) and not state:
         log.spend(entry, to_host)
     entry.to_device_bytes += to_device
     entry.to_host_bytes += to_host

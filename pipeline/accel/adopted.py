@@ -331,6 +331,7 @@ def widen(part: Estimator) -> Any:
     for name, value in vars(part).items():
         if isinstance(value, np.ndarray | np.generic) and value.dtype == np.float32:
             setattr(part, name, value.astype(np.float64))
-    if vars(part).get("best_estimator_") is not None:
-        part.best_estimator_ = widen(part.best_estimator_)
+    if (best := vars(part).get("best_estimator_")) is not None:
+        alone = type(best).__name__ == "Pipeline" != type(part.estimator).__name__
+        part.best_estimator_ = widen(best[-1] if alone else best)  # without the step that casts
     return part

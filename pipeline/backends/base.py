@@ -135,7 +135,7 @@ class Model:
     def learnt_from(self, X: Table, order: str = "C") -> Any:
         """Return rows as a matrix to learn from, and remember their type."""
         made = frames.matrix(self.taken(X, order), order, self.dtype)
-        if self.dtype != "auto" and not frames.is_sparse(X):
+        if self.dtype != "auto" and not frames.is_sparse(made):
             self.row = make_zero_row(X)
             if made is not X and made.dtype == "float32" and not frames.is_partitioned(X):
                 _warn_of_merged(X, made)
@@ -477,5 +477,6 @@ def column_means(rows: Table) -> Array:
     sums = frames.xp(rows.data).bincount(
         rows.indices, weights=rows.data.astype("float64"), minlength=rows.shape[1]
     )
+    sums = sums.astype("float64", copy=False)  # from integers, where no value is stored
     sums /= rows.shape[0]  # in place: hashing makes a million columns
     return sums

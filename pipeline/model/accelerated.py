@@ -91,7 +91,7 @@ class Accelerated(Answers):
         only with ``device="auto"``.
     host_bytes : int, optional
         Most bytes of rows that a fit or a prediction may copy from the device to the host; no
-        limit by default. Fitted attributes and predictions do not count.
+        limit by default. Fitted attributes, predictions, `y` and weights do not count.
     profile : bool, default=False
         Whether to store ranges, values and missing rates of the columns as well. A record of
         predictions then shows how far its rows are from the training rows. This takes one more
@@ -208,7 +208,7 @@ class Accelerated(Answers):
 
         `params` are those of `fit`.
         """
-        return np.asarray(self._on_host(self._learn("fit_predict", X, y, params)[1]))
+        return np.asarray(self._learn("fit_predict", X, y, params)[1])
 
     @spec_has("fit_transform")
     def fit_transform(self, X: Table, y: Target = None, **params: Any) -> Any:
@@ -218,7 +218,7 @@ class Accelerated(Answers):
         `fit`.
         """
         taken, made = self._learn("fit_transform", X, y, params)
-        return self._contained(self._on_host(made), taken)
+        return self._contained(made, taken)
 
     @available_if(learns_in_batches)
     @by_position
@@ -240,6 +240,7 @@ class Accelerated(Answers):
                 given = as_sklearn_takes(self, "partial_fit", params)
                 as_given.call(self.plan_, "partial_fit", X, y, given)
             else:
+                params = {name: target.on_host(each, name) for name, each in params.items()}
                 asked, params = self._route_fit("partial_fit", params, self.estimator)
                 X = self.inputs_.take(X)
                 if not self._takes(X):
@@ -266,6 +267,7 @@ class Accelerated(Answers):
         held = Held(self.estimator)
         before = [*self.plan_.fitted()] if "plan_" in vars(self) else []
         with as_given.sparse_refused(table), log_of as log, continuing(before):
+            params = {name: target.on_host(each, name) for name, each in params.items()}
             try:
                 with held.draws_once():
                     learnt = self._learn_lowered(choice, method, X, y, params)
@@ -333,7 +335,7 @@ class Accelerated(Answers):
         weighed = hand_over(plan.programs, asked, X) if asked else nullcontext()
         keeps = self.checkpoint is not None
         with weighed, keeping(checkpoints_of(self)) if keeps else nullcontext() as trees:
-            made = plan.fit(X, y, method, **{**params, **shared})
+            made = self._on_host(plan.fit(X, y, method, **{**params, **shared}))
         if trees is not None:
             plan.steps[-1].note(trees.remark)
         return _Learnt(choice, plan, takes, X, y, made, keys)

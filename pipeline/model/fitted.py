@@ -102,6 +102,8 @@ class Answers(Lifts):
             if params and runs_on_blocks(self.estimator):  # `copy` is all that any takes
                 X = as_given.materialize(X)
                 return X, getattr(self._lifted, method)(frames.to_device(X, "cpu"), **params)
+        if X is None and method == "kneighbors":
+            return X, self._on_host(self.plan_.steps[-1].call(method, X, **params))
         if isinstance(X, SharedRows):
             rows = sharing.transform(self.plan_, self._prefixes, self.inputs_, X)
             return X, self._on_host(self.plan_.steps[-1].call(method, rows, **y, **params))
@@ -241,7 +243,7 @@ class Answers(Lifts):
         The score of XGBoost's ranker needs ``qid``, the query of each row, or a column ``qid``.
         """
         if sample_weight is not None:
-            params["sample_weight"] = sample_weight
+            params["sample_weight"] = frames.to_device(sample_weight, "cpu")
         if not hasattr(self, "plan_"):
             self._refuse("score", params)
         ranks = is_ranker(last_of(self.estimator)) and "qid" not in params
@@ -449,7 +451,7 @@ class Answers(Lifts):
             scoring,
             n_repeats=repeats,
             random_state=random_state,
-            sample_weight=sample_weight,
+            sample_weight=frames.to_device(sample_weight, "cpu"),
             max_samples=max_samples,
         )
 

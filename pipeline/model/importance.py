@@ -26,6 +26,7 @@ from pipeline.errors import ConfigError, DataError, Refused, clean, in_words_of
 from pipeline.model.inputs import refuse_partitions
 from pipeline.model.origins import find_made_alone
 from pipeline.notebook import HtmlTable, Lines, Shown
+from pipeline.optional import load
 from pipeline.table import frames
 from pipeline.table.convert import convert
 from pipeline.table.schema import Schema
@@ -159,14 +160,15 @@ def permute(X: Table, columns: Sequence[int], order: np.ndarray) -> Any:
     >>> permute(np.array([[1, 2], [3, 4]]), [1], np.array([1, 0])).tolist()
     [[1, 4], [3, 2]]
     """
+    rows = frames.to_device(order, frames.device_of(X))
     if frames.is_sparse(X):
         kept = np.setdiff1d(np.arange(X.shape[1]), columns)
-        made = hstack([X[:, kept], X[:, list(columns)][order]], format="csr")
+        stack = hstack if rows is order else load("cupyx.scipy.sparse.hstack")
+        made = stack([X[:, kept], X[:, list(columns)][rows]], format="csr")
         made = made[:, np.argsort([*kept, *columns])]
         made.sort_indices()
         return made
     X = X.reset_index(drop=True) if frames.library(X) == "cudf" else X.copy()
-    rows = frames.to_device(order, frames.device_of(X))
     if not frames.is_frame(X):
         X[:, columns] = X[:, columns][rows]
         return X

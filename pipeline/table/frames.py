@@ -290,7 +290,7 @@ def to_device(X: Table, device: str) -> Any:
         return X
     if source in ("cupy", "cupyx"):
         trace.record_transfer(to_host=nbytes(X))
-        return X.get()
+        return X.get() if source == "cupyx" else X.get(order="A")  # "C" would be copied there first
     if is_sparse(X):
         return _csr_to_gpu(X)
     if source == "pandas" and is_frame(X) and _all_sparse(X):

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from pipeline.errors import DataError
 from pipeline.table import frames
+from pipeline.trace import BESIDE, record
 from pipeline.typing import Array, Estimator, Table, Target
 
 _UNTOLD: ContextVar[bool] = ContextVar("untold", default=False)
@@ -26,13 +27,21 @@ def check_target(y: Target, X: Table) -> Any:
     if y is None:
         return None
     tell_order(X, y, "y")
-    y = np.asarray(frames.to_device(y, "cpu"))
+    y = np.asarray(on_host(y, "target"))
     if not frames.is_partitioned(X):
         check_rows(y, X.shape[0])
     missing = int(np.count_nonzero(pd.isna(y)))
     if missing:
         raise DataError(f"y has {missing} missing values; drop these rows")
     return y
+
+
+def on_host(values: Target, name: str) -> Any:
+    """Return a target, or weights, on the host; what is not on a GPU is returned as it is."""
+    if frames.device_of(values) == "cpu":
+        return values
+    with record(name, "copy", "cpu", BESIDE):
+        return frames.to_device(values, "cpu")
 
 
 def check_rows(y: Target, rows: int) -> None:

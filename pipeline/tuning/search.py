@@ -24,6 +24,7 @@ from sklearn.utils.validation import _check_method_params, indexable
 
 from pipeline.errors import ConfigError, DataError, in_words_of
 from pipeline.model.accelerated import Accelerated
+from pipeline.table import target
 from pipeline.table.shared import shared
 from pipeline.tuning.early_stopping import require_able
 from pipeline.tuning.evaluate import Evaluation
@@ -201,7 +202,7 @@ class Search(BaseSearchCV):
             delattr(self, name)  # Results of an earlier fit.
         self.scorer_, self.multimetric_ = self._check_parameters(), False
         able = isinstance(self.estimator, Accelerated) and hasattr(X, "shape")
-        X, y = indexable(shared(X) if able else X, y)
+        X, y = indexable(*(shared(X), target.on_host(y, "target")) if able else (X, y))
         params = _check_method_params(X, params=params)
         evaluation = self._evaluation(X, y, self._get_routed_params_for_fit(params))
         evaluation = self._search(evaluation)

@@ -111,10 +111,13 @@ class ndarray(OnDevice):  # noqa: N801
         RECORDER.copied("host", "pickle", self._host.nbytes)
         return arrived, (self._host,)
 
-    def get(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        RECORDER.call(OWNER, "get", args, kwargs)
+    def get(self, stream: Any = None, order: Any = "C") -> np.ndarray:
+        """Copy to the host; on the device first, where values do not lie in the order."""
+        RECORDER.call(OWNER, "get", (stream, order))
         RECORDER.copied("host", "explicit", self._host.nbytes)
-        return self._host.copy()
+        if order == "C" and not self._host.flags.c_contiguous:
+            ndarray(self._host.copy())
+        return self._host.copy(order)
 
     def item(self, *args: Any) -> Any:
         RECORDER.call(OWNER, "item", args)

@@ -90,11 +90,17 @@ class csr_matrix(OnDevice):  # noqa: N801
         if isinstance(key, arrays.ndarray) and key.dtype.kind == "i":
             RECORDER.copied("host", "scalar", self._host.indptr.itemsize)
             return csr_matrix.made(self._host[key._host])
+        if isinstance(key, tuple) and key[0] == slice(None) and len(np.shape(key[1])) == 1:
+            return csr_matrix.made(self._host[:, key[1]])
         if not isinstance(key, slice) or key.step not in (None, 1):
             raise Refused(f"the stand-in takes no {key} of sparse rows")
         for _ in range(2):
             RECORDER.copied("host", "scalar", self._host.indptr.itemsize)
         return csr_matrix.made(self._host[key])
+
+    def sort_indices(self) -> None:
+        RECORDER.call(self.OWNER, "sort_indices", ())
+        self._host.sort_indices()
 
     def toarray(self, order: str | None = None, out: Any = None) -> arrays.ndarray:
         RECORDER.call(self.OWNER, "toarray", (order, out))

@@ -173,10 +173,12 @@ def _learning(name: str) -> Callable[..., Any]:
 
 
 def _asking(name: str) -> Callable[..., Any]:
-    def ask(self: _Model, X: Any, **given: Any) -> Any:
+    def ask(self: _Model, X: Any = None, **given: Any) -> Any:
         """Return an answer in the kind of array that is asked for, or that X is."""
-        RECORDER.call(self.OWNER, name, (X,), given)
+        RECORDER.call(self.OWNER, name, () if X is None else (X,), given)
         with RECORDER.paused():
+            if X is None:
+                return _answer(getattr(self._fitted, name)(**given))
             self._refuse_sparse(X)
             self._refuse_dense(X)
             self._overwrite(X)

@@ -19,9 +19,11 @@ from pipeline import Accelerated
 from pipeline.backends.cuml.cuml_model import Cuml
 from pipeline.backends.gpu_rules import CUML
 from pipeline.blocks import table as tables
+from pipeline.table import frames
 from tests.contract.cases import (
     CLASSIFIERS,
     EVERYWHERE,
+    ROWS,
     TRANSFORMERS,
     Case,
     dense,
@@ -97,6 +99,33 @@ def test_a_form_of_the_input_makes_no_difference(
     assert ("input" in copied) == (where == "pandas")
     expected = asked(on_cpu.fit(X.iloc[first:], y.iloc[first:]), X.iloc[first:])
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("where", ["cudf", "cupy"])
+def test_a_target_and_weights_of_a_gpu_are_booked_and_no_rows_to_a_budget(
+    where: str, device: Recorder
+) -> None:
+    X = table(40 * ROWS)[["count", "member"]]
+    y, weights = np.arange(len(X)) % 2, np.arange(len(X)) % 3 + 1.0
+    upload = {
+        "cudf": lambda values: to_cudf(pd.Series(values)),
+        "cupy": lambda values: frames.to_device(values, "cuda"),
+    }[where]
+    program = make_pipeline(StandardScaler(), LogisticRegression())
+    plain = Accelerated(program, device="cuda").fit(X, y, sample_weight=weights)
+    labels, given = upload(y), upload(weights)
+    device.clear()
+    model = Accelerated(program, device="cuda", host_bytes=0).fit(X, labels, sample_weight=given)
+    log = model.execution_log_
+    brought = {e.step: e.to_host_bytes for e in log.entries if e.device == "cpu"}
+    assert brought == {"sample_weight": weights.nbytes, "target": y.nbytes}
+    assert log.to_host_bytes == device.nbytes("host", "explicit")
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    assert model.score(X, labels, sample_weight=given) == plain.score(X, y, sample_weight=weights)
+    options: dict[str, Any] = {"repeats": 1, "random_state": 0}
+    found = model.importance(X, labels, sample_weight=given, **options)
+    wanted = plain.importance(X, y, sample_weight=weights, **options)
+    np.testing.assert_array_equal(found.importances, wanted.importances)
 
 
 def test_fallback_of_a_branch_brings_its_columns_alone(device: Recorder) -> None:

@@ -150,6 +150,18 @@ def test_contributions_of_blocks_of_rows_have_their_own_nulls(
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("queries", [pd.Series, to_cudf], ids=["host", "device"])
+def test_rows_of_a_frame_of_cudf_are_sorted_by_query(reads: None, queries: Any) -> None:
+    asked = pd.Series(RNG.permutation(ROWS) % 9)
+    y = (SIGNAL > 0.5).to_numpy().astype(int)
+    last = xgboost.XGBRanker(n_estimators=4, **GIVEN)
+    ours = Accelerated(last, device="cuda").fit(to_cudf(TEXT), y, qid=queries(asked))
+    plain = Accelerated(last, device="cpu").fit(TEXT, y, qid=asked)
+    np.testing.assert_array_equal(ours.predict(to_cudf(TEXT)), plain.predict(TEXT))
+    scored = ours.score(to_cudf(TEXT), y, qid=queries(asked))
+    assert scored == pytest.approx(plain.score(TEXT, y, qid=asked))
+
+
 def test_text_of_partitions_has_its_own_nulls(device: Recorder) -> None:
     kinds = {"a": pd.CategoricalDtype([*"vwxyz"])}
     found = distributed._as(to_cudf(TEXT[["a"]]).iloc[CUT:], kinds).to_pandas()

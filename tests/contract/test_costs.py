@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import FastICA
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -31,6 +32,7 @@ from pipeline.backends.cuml.multi_gpu import has_missing
 from pipeline.compile.program import Program
 from pipeline.errors import BudgetExceeded
 from pipeline.table import frames
+from pipeline.trace import ANSWER
 from tests.contract import memory
 from tests.contract.cases import CLASSIFIERS, EVERYWHERE, ROWS, folds, table, target
 from tests.contract.recorder import RECORDER, Recorder
@@ -104,6 +106,20 @@ def test_many_categories_are_no_rows_to_a_budget_of_nothing(
     ]
     assert brought[0] > CATEGORIES * 8
     assert abs(brought[0] - brought[1]) <= 0.001 * brought[0]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "call"),
+    [(StandardScaler(), "fit_transform"), (KMeans(2, random_state=0), "fit_predict")],
+    ids=str,
+)
+def test_what_a_fit_returns_is_booked(estimator: Any, call: str, device: Recorder) -> None:
+    X = np.random.default_rng(0).normal(size=(100 * ROWS, 3))
+    model = Accelerated(estimator, device="cuda", host_bytes=0)
+    made = getattr(model, call)(X)
+    answer, log = model.execution_log_.entries[-1], model.execution_log_
+    assert (answer.step, answer.why, answer.to_host_bytes) == ("output", ANSWER, made.nbytes)
+    assert log.to_host_bytes == device.nbytes("host", "explicit")
 
 
 def test_a_step_on_the_host_breaks_the_budget_before_it_copies(device: Recorder) -> None:

@@ -18,7 +18,7 @@ from pipeline.table.schema import Schema
 from pipeline.table.target import check_target
 from tests.contract import tables
 from tests.contract.cases import EVERYWHERE, table, to_cudf
-from tests.contract.recorder import Recorder
+from tests.contract.recorder import LIVE, Recorder
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -160,6 +160,18 @@ def test_the_first_row_costs_the_bytes_of_a_row(device: Recorder) -> None:
     with trace.execution_log(host_bytes=0, n_rows=5000) as book, trace.record("x", "fit", "cuda"):
         frames.head(X)
     assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000
+
+
+def test_a_matrix_by_column_comes_back_as_such_without_a_copy_on_the_device(
+    device: Recorder,
+) -> None:
+    X = to_cudf(table()[["amount", "count"]])
+    model = Accelerated(StandardScaler(), device="cuda").fit(X)
+    made = model.plan_.call("transform", X)
+    with LIVE.counted() as live:
+        assert frames.to_device(made, "cpu").flags.f_contiguous
+    assert live.peak == 0
+    assert model.transform(X).flags.f_contiguous
 
 
 def test_partitions_of_the_host_are_uploaded_one_by_one(device: Recorder) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
@@ -139,6 +140,17 @@ def test_importance_is_that_of_sklearn(products: bool, there: bool, max_samples:
     idle = ~np.isin(found.feature_names.astype(str), ["amount", "count", "colour"])
     assert np.ptp(found.importances[idle]) == 0
     assert np.ptp(found.importances[~idle], axis=1).min() > 0
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("max_samples", [1.0, 0.5])
+def test_importance_of_sparse_rows_is_that_of_dense_ones(max_samples: float) -> None:
+    X = csr_matrix(np.where(ROWS > 0, ROWS, 0))
+    asked: Any = {"scoring": "neg_log_loss", "random_state": 0, "max_samples": max_samples}
+    model = Accelerated(LogisticRegression(), device="cuda", dtype="float64").fit(X, TARGET)
+    found, lifted = model.importance(X, TARGET, repeats=2, **asked), model.to_sklearn()
+    expected = permutation_importance(lifted, X.toarray(), TARGET, n_repeats=2, **asked)
+    np.testing.assert_allclose(found.importances, expected.importances, rtol=1e-6, atol=1e-9)
 
 
 def test_a_parameter_that_cuml_refuses_is_told_with_its_path() -> None:

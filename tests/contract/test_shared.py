@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from optuna.distributions import CategoricalDistribution
 from scipy import sparse
@@ -54,3 +55,6 @@ def test_a_search_uploads_its_table_once(name: str) -> None:
         for params in found.cv_results_["params"]
     ]
     np.testing.assert_array_equal(found.cv_results_["mean_test_score"], expected)
+    y = frames.to_device(y if name == "matrix" else pd.Series(y), "cuda")
+    again = Search(model, space, error_score="raise", **given).fit(X, y)
+    np.testing.assert_array_equal(again.cv_results_["mean_test_score"], expected)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.cluster import DBSCAN
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfTransformer
@@ -109,6 +109,7 @@ def test_models_learn_from_rows_as_they_are(name: str, device: Recorder) -> None
 
 TAKES_NONE = [
     DBSCAN(),
+    KMeans(2, random_state=0),
     LinearSVC(random_state=0),
     RandomForestClassifier(random_state=0),
     Nystroem(random_state=0),
@@ -123,10 +124,12 @@ def test_what_takes_none_is_given_a_matrix_that_the_log_tells_of_where_there_is_
 ) -> None:
     why = f"{type(estimator).__name__} does not support sparse rows on the GPU"
     learning = Accelerated(clone(estimator), device="cuda", dtype="float32")
-    if estimator in TAKES_NONE[:3]:  # the others are array-API code, which no stand-in runs
+    if estimator in TAKES_NONE[:4]:  # the others are array-API code, which no stand-in runs
         model, plain = clone(learning).fit(X, Y), clone(learning).fit(DENSE, Y)
         for name in [name for name in ASKED if hasattr(model, name)]:
-            np.testing.assert_allclose(getattr(model, name)(X), getattr(plain, name)(DENSE))
+            wanted = getattr(plain, name)(DENSE)
+            np.testing.assert_allclose(getattr(model, name)(X), wanted)
+            np.testing.assert_allclose(getattr(model.to_sklearn(), name)(X), wanted, rtol=1e-5)
         told = {entry.why for entry in model.execution_log_.entries if entry.call == DENSIFY}
         assert told == {f"{why}: {DENSE.nbytes // 2:,} bytes"}
     monkeypatch.setattr(partitioned, "room", lambda device: DENSE.nbytes - 1)
@@ -306,6 +309,7 @@ def test_neighbors_among_sparse_rows_are_found_of_dense_ones(
     wanted = getattr(model, asked)(X)
     for each in (model, load(tmp_path / "m.model", device="cuda")):
         np.testing.assert_array_equal(getattr(each, asked)(DENSE), wanted)
+        np.testing.assert_array_equal(each.kneighbors()[1], model.to_sklearn().kneighbors()[1])
 
 
 def test_neighbors_of_rows_far_off_zero_are_not_searched_on_the_device() -> None:

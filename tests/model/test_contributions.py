@@ -176,11 +176,12 @@ X_PLAIN = RNG.normal(5, 1, size=(ROWS, 3)).astype("float32")
         (Ridge(), pd.DataFrame(X_PLAIN)),
         (Ridge(), sparse.csr_matrix(X_PLAIN)),
         (Ridge(), sparse.csc_matrix(X_PLAIN)),
+        (Ridge(), sparse.csr_matrix(X_PLAIN.shape)),
     ],
-    ids=["array", "overwritten", "frame", "csr", "csc"],
+    ids=["array", "overwritten", "frame", "csr", "csc", "no values"],
 )
 def test_means_are_those_of_the_training_rows_in_float64(last: Any, X: Any) -> None:
-    wanted = X_PLAIN.astype("float64").mean(axis=0)
+    wanted = X_PLAIN.astype("float64").mean(axis=0) * (getattr(X, "nnz", 1) > 0)
     model = Accelerated(last, device="cpu").fit(X.copy(), VALUES, sample_weight=PLACES + 1.0)
     n_rows, means = model.plan_.steps[-1].worker.background
     assert (n_rows, means.dtype) == (ROWS, "float64")

@@ -175,6 +175,8 @@ class Cuml(Model):
         if not hasattr(self.native, method):
             why = f"cuML's {type(self.estimator).__name__} has no {method}"
             raise Unsupported(Reason(self.step, why, f"use to_sklearn().{method}(X)"))
+        if X is None:  # the training rows, which `kneighbors` finds in the model
+            return getattr(self.native, method)(**params)
         if frames.is_partitioned(X):
             return super().call(method, X, **params)
         given, X = X, frames.matrix(self.taken(X, self.rule.order), self.rule.order, self.dtype)

@@ -36,11 +36,15 @@ def sort_queries(X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[st
         why = "each weight is that of a query; sort the rows by query to assign them"
         raise final(DataError(f"sample_weight: {why}"))
     sorted_ = {
-        name: frames.at(held if hasattr(held, "shape") else np.asarray(held), order)
+        name: _in_order(held if hasattr(held, "shape") else np.asarray(held), order)
         for name, held in params.items()
         if name in ("qid", "base_margin") and held is not None
     }
-    return frames.at(X, order), y[order], {**params, **sorted_}
+    return _in_order(X, order), y[order], {**params, **sorted_}
+
+
+def _in_order(rows: Table, order: np.ndarray) -> Any:
+    return frames.at(rows, frames.to_device(order, frames.device_of(rows)))
 
 
 def _find_order(qid: Any, n_rows: int) -> np.ndarray | None:
