@@ -267,7 +267,8 @@ class Accelerated(Answers):
         held = Held(self.estimator)
         before = [*self.plan_.fitted()] if "plan_" in vars(self) else []
         with as_given.sparse_refused(table), log_of as log, continuing(before):
-            params = {name: target.on_host(each, name) for name, each in params.items()}
+            if params:
+                params = {name: target.on_host(each, name) for name, each in params.items()}
             try:
                 with held.draws_once():
                     learnt = self._learn_lowered(choice, method, X, y, params)

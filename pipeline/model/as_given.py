@@ -76,7 +76,8 @@ def makes_frames(estimator: Estimator, X: Table) -> bool:
     >>> makes_frames(FunctionTransformer(), X), makes_frames(StandardScaler(), X)
     (True, False)
     """
-    if not (frames.is_frame(X) or hasattr(X, "__dataframe__")) or frames.is_partitioned(X):
+    other = not frames.is_frame(X)
+    if other and (frames.is_partitioned(X) or not hasattr(X, "__dataframe__")):
         return False
     others = [
         how

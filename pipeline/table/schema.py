@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from operator import is_
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -201,8 +202,11 @@ fitted on numbers; convert it (pandas.to_numeric)
             return False
         if self._taken is None:
             return False
-        # Equal categories take long to compare.
-        known = zip(frames.types(X), self._taken, self._alike, strict=True)
+        types = frames.types(X)
+        if all(map(is_, types, self._taken)):  # equal categories take long to compare
+            return True
+        self._alike = self._alike or [*map(_of_type, self._taken)]
+        known = zip(types, self._taken, self._alike, strict=True)
         return all(dtype is taken or _of_type(dtype) == alike for dtype, taken, alike in known)
 
     def _remember(self, taken: Table, given: Table, changed: Collection[Name]) -> None:
@@ -211,7 +215,7 @@ fitted on numbers; convert it (pandas.to_numeric)
             types = frames.types(taken)
             odd = object in types or pd.SparseDtype in map(type, types)
             self._taken = None if odd else types
-            self._alike = [] if odd else [*map(_of_type, types)]
+            self._alike = []
 
     def by_position(self, X: Table) -> Table:
         """Return a table of as many columns under the names of the fit, whatever theirs are."""
