@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
+from joblib import parallel_config
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import HuberRegressor, Ridge, RidgeClassifier
@@ -31,10 +32,11 @@ TREES = ("DecisionTree", "ExtraTree", "GradientBoosting", "IsolationForest", "Ra
 """How the names of scikit-learn's estimators begin that read float32."""
 
 BOOSTED = ("HistGradientBoosting", "XGB")
-"""How the names of estimators begin whose threads share the rows of a prediction."""
+FORESTS = ("ExtraTrees", "IsolationForest", "RandomForest")
+"""How the names of estimators begin that predict by threads of OpenMP, and by joblib's."""
 
 BY_ONE = 128
-"""Rows that one thread predicts as soon as several do."""
+"""Rows that one thread predicts as soon as several do, or sooner: these have to wake up."""
 
 LITTLE = 2_000
 """Rows or columns, whichever are fewer, up to which one thread solves normal equations sooner."""
@@ -194,12 +196,16 @@ def reads_float32(estimator: Estimator) -> bool:
 
 
 def threads_for(fitted: Estimator, X: Table) -> AbstractContextManager[None]:
-    """Return the context in which rows are predicted: boosted trees take few rows alone."""
-    one = getattr(fitted, "estimator", fitted)
+    """Return the context in which rows are predicted: few rows by trees, in one thread."""
     few = getattr(X, "shape", (BY_ONE + 1,))[0] <= BY_ONE
-    if not few or not type(one).__name__.startswith(BOOSTED):
-        return nullcontext()
-    return one_openmp_thread(type(one).__module__.partition(".")[0])
+    those: Any = (fitted, getattr(fitted, "estimator", None)) if few else ()
+    for trees in those:
+        name = type(trees).__name__
+        if name.startswith(BOOSTED):
+            return one_openmp_thread(type(trees).__module__.partition(".")[0])
+        if name.startswith(FORESTS) and trees.n_jobs not in (None, 1):
+            return parallel_config("sequential")
+    return nullcontext()
 
 
 def waits_for_blas(estimator: Estimator, X: Table) -> bool:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from threadpoolctl import ThreadpoolController, threadpool_limits
 from xgboost import XGBRegressor
@@ -74,20 +77,36 @@ class XGBCounting(XGBRegressor):
         return super().predict(X)
 
 
+class RandomForestCounting(RandomForestRegressor):
+    """Remembers those of joblib."""
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        self.threads = {joblib.effective_n_jobs(2)}
+        return super().predict(X)
+
+
 def openmp_threads() -> set[int]:
     runtimes = ThreadpoolController().select(user_api="openmp")
     return {each.num_threads for each in runtimes.lib_controllers}
 
 
-@pytest.mark.parametrize("kind", [HistGradientBoostingCounting, XGBCounting])
-def test_few_rows_are_predicted_by_one_thread_of_openmp(kind: type) -> None:
+@pytest.mark.parametrize(
+    "trees",
+    [
+        HistGradientBoostingCounting(max_iter=9),
+        XGBCounting(n_estimators=9),
+        RandomForestCounting(n_estimators=9, n_jobs=2, random_state=0),
+    ],
+    ids=str,
+)
+def test_trees_predict_few_rows_by_one_thread(trees: Any) -> None:
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(500, 3)), rng.normal(size=500)
+    X, y = rng.normal(size=(500, 3)), rng.integers(9, size=500).astype("float64")
     with threadpool_limits(2, "openmp"):
-        model = Accelerated(kind(max_depth=2), device="cpu").fit(X, y)
+        model = Accelerated(trees, device="cpu").fit(X, y)
         whole = model.predict(X)
         assert model.plan_.steps[-1].worker.native.threads == {2}
-        assert (model.predict(X[:128]) == whole[:128]).all()
+        np.testing.assert_allclose(model.predict(X[:128]), whole[:128], rtol=1e-12)
         assert model.plan_.steps[-1].worker.native.threads == {1}
         assert openmp_threads() == {2}
 
