@@ -7,6 +7,13 @@ import pytest
 from tools.fuzz import difference
 
 CASES = {
+    "a sparse target": """
+model = wrap(make_pipeline(StandardScaler(), OneVsRestClassifier(LogisticRegression())))
+model.fit([[1.0], [2.0], [3.0]], sp.csr_matrix(np.eye(3)))
+model.predict([[1.0]])""",
+    "a matrix that is no array": """
+model = wrap(make_column_transformer((OneHotEncoder(), [0])))
+model.fit(sp.csr_matrix(np.eye(3)).todense())""",
     "names of a pipeline without a step": """
 model = wrap(make_pipeline('passthrough'))
 model.fit([[1.0], [2.0]])
