@@ -7,6 +7,10 @@ import pytest
 from tools.fuzz import difference
 
 CASES = {
+    "sparse rows of a step of scikit-learn's": """
+model = wrap(make_pipeline(RandomTreesEmbedding(n_estimators=2, random_state=0), MaxAbsScaler()))
+model.fit_transform([[1.0], [2.0], [3.0]])
+model.transform([[1.0]])""",
     "a sparse target": """
 model = wrap(make_pipeline(StandardScaler(), OneVsRestClassifier(LogisticRegression())))
 model.fit([[1.0], [2.0], [3.0]], sp.csr_matrix(np.eye(3)))
