@@ -7,6 +7,12 @@ import pytest
 from tools.fuzz import difference
 
 CASES = {
+    "methods that what a search has found lacks": """
+space = {'logisticregression': [DecisionTreeClassifier()]}
+model = wrap(GridSearchCV(make_pipeline(LogisticRegression()), space, cv=2))
+model.fit([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1])
+methods(model)
+model.decision_function([[1.0]])""",
     "sparse rows of a step of scikit-learn's": """
 model = wrap(make_pipeline(RandomTreesEmbedding(n_estimators=2, random_state=0), MaxAbsScaler()))
 model.fit_transform([[1.0], [2.0], [3.0]])
