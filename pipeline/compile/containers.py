@@ -307,6 +307,7 @@ def freeze_fit_thaw(
         # A row says nothing of the others, and what is sparse takes no text beside it.
         sparse_threshold=0,
         verbose=False,
+        n_jobs=1,  # processes take longer to start
     )
     whole.fit(without_na(head))
     # scikit-learn names the remainder and keeps what was given, for display.
@@ -315,7 +316,7 @@ def freeze_fit_thaw(
         (name, how.estimator if isinstance(how, Frozen) else how, columns)
         for name, how, columns in whole.transformers_
     ]
-    given = ("transformers", "remainder", "sparse_threshold", "verbose")
+    given = ("transformers", "remainder", "sparse_threshold", "verbose", "n_jobs")
     return whole.set_params(**{name: getattr(estimator, name) for name in given})
 
 

@@ -421,7 +421,12 @@ def as_table(X: Any, step: str) -> Data:
         return Partitions(X)
     if frames.library(X) == "polars":  # which the step before has made
         X = X.to_pandas()
-    return Table(densify(X, step, "preprocessing reads dense rows") if frames.is_sparse(X) else X)
+    if not frames.is_sparse(X):
+        return Table(X)
+    why = "preprocessing reads dense rows"
+    if frames.device_of(X) == "cpu":  # where scikit-learn's keep them sparse
+        raise DataError(f"{step}: {why}; let the step before return a dense matrix")
+    return Table(densify(X, step, why))
 
 
 def header(

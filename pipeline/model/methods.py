@@ -12,6 +12,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from pipeline.backends.base import METHODS
 from pipeline.compile.compile import as_step
 from pipeline.compile.rules import obstacles_to_batches
 from pipeline.errors import Unsupported
@@ -31,7 +32,12 @@ def spec_has(name: str) -> Any:
 
     def has(model: Estimator) -> bool:
         own = hasattr(model.estimator, name) or _fitted_has(model, name)
-        return own or getattr(model.estimator, name) is not None
+        asked = None if own else model.estimator
+        if own and name in METHODS and hasattr(model, "plan_"):
+            # What a search has chosen may have fewer.
+            fitted = getattr(model.plan_.steps[-1].worker, "native", None)
+            asked = getattr(fitted, "best_estimator_", None)
+        return asked is None or getattr(asked, name) is not None
 
     def decorate(method: Callable[..., Any]) -> Any:
         ours = by_position(method)

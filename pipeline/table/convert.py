@@ -116,6 +116,8 @@ def to_arrow(X: Table) -> pa.Table | None:
         raise DataError("X is a polars.LazyFrame, which holds no rows yet; pass X.collect()")
     if isinstance(X, np.ma.MaskedArray):
         raise DataError("X is a masked array; pass X.astype(float).filled(numpy.nan)")
+    if isinstance(X, np.matrix):  # one column or row of it has two dimensions, too
+        raise DataError("X is a numpy.matrix; pass numpy.asarray(X)")
     if not is_arrow(X):
         return None
     if hasattr(X, "__arrow_c_stream__"):

@@ -27,7 +27,9 @@ def check_target(y: Target, X: Table) -> Any:
     if y is None:
         return None
     tell_order(X, y, "y")
-    y = np.asarray(on_host(y, "target"))
+    given, y = y, np.asarray(on_host(y, "target"))
+    if not y.shape:  # a sparse matrix, too
+        raise DataError(f"y is one {type(given).__name__}; pass an array of a value per row")
     if not frames.is_partitioned(X):
         check_rows(y, X.shape[0])
     missing = int(np.count_nonzero(pd.isna(y)))

@@ -142,8 +142,8 @@ class RobustScalerTwin(RowsTwin):
     def finalize(self, stats: RowBlocks) -> None:
         """Set `center_` and `scale_` as scikit-learn does."""
         estimator = self.estimator
-        # scikit-learn checks the parameters.
-        fitted = self.fitted = borrow(estimator).fit(np.zeros((1, stats.n_columns)))
+        # scikit-learn checks the parameters, and takes as long for each column as for many rows.
+        fitted = self.fitted = borrow(estimator).fit(np.zeros((1, 1)))
         self.refuse_columns(stats.counts == 0, "hold no values; drop them")
         fitted.center_ = median(stats) if estimator.with_centering else None
         fitted.scale_ = None

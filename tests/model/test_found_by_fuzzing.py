@@ -7,6 +7,23 @@ import pytest
 from tools.fuzz import difference
 
 CASES = {
+    "methods that what a search has found lacks": """
+space = {'logisticregression': [DecisionTreeClassifier()]}
+model = wrap(GridSearchCV(make_pipeline(LogisticRegression()), space, cv=2))
+model.fit([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1])
+methods(model)
+model.decision_function([[1.0]])""",
+    "sparse rows of a step of scikit-learn's": """
+model = wrap(make_pipeline(RandomTreesEmbedding(n_estimators=2, random_state=0), MaxAbsScaler()))
+model.fit_transform([[1.0], [2.0], [3.0]])
+model.transform([[1.0]])""",
+    "a sparse target": """
+model = wrap(make_pipeline(StandardScaler(), OneVsRestClassifier(LogisticRegression())))
+model.fit([[1.0], [2.0], [3.0]], sp.csr_matrix(np.eye(3)))
+model.predict([[1.0]])""",
+    "a matrix that is no array": """
+model = wrap(make_column_transformer((OneHotEncoder(), [0])))
+model.fit(sp.csr_matrix(np.eye(3)).todense())""",
     "names of a pipeline without a step": """
 model = wrap(make_pipeline('passthrough'))
 model.fit([[1.0], [2.0]])

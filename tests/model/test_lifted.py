@@ -16,7 +16,7 @@ import skops.io
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
-from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.compose import TransformedTargetRegressor, _column_transformer, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -269,3 +269,12 @@ def test_it_predicts_where_neither_we_nor_a_gpu_are(
     answers = np.load(tmp_path / "answers.npy")
     np.testing.assert_array_equal(answers, lifted.predict_proba(TABLE))
     np.testing.assert_allclose(answers, model.predict_proba(TABLE), rtol=1e-4, atol=1e-5)
+
+
+def test_no_process_is_started_for_what_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = make_column_transformer((StandardScaler(), ["n2"]), (PCA(1), ["n1", "n3"]), n_jobs=2)
+    model, asked = on_cpu(columns).fit(X), []
+    one = _column_transformer.Parallel(n_jobs=1)
+    monkeypatch.setattr(_column_transformer, "Parallel", lambda n_jobs: asked.append(n_jobs) or one)
+    assert model.to_sklearn().n_jobs == 2
+    assert asked == [1]

@@ -12,6 +12,7 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 from pipeline import Accelerated
 from pipeline.compile.program import Program
 from pipeline.errors import DataError
+from pipeline.system import threads
 from tests.twins.cases import numbers
 from tests.twins.parity import assert_parity
 
@@ -77,3 +78,15 @@ def test_small_and_wide_tables_are_scaled_bit_for_bit_as_by_sklearn(name: str, f
         np.testing.assert_array_equal(getattr(ours, each), getattr(wanted, each))
     np.testing.assert_array_equal(found.transform(X), theirs.transform(X))
     np.testing.assert_array_equal(np.asarray(X), np.asarray(before))
+
+
+def test_quantiles_of_many_columns_are_found_once_and_without_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X = np.random.default_rng(0).normal(size=(100, 700))
+    theirs, original, calls = RobustScaler().fit(X), np.nanpercentile, []
+    monkeypatch.setattr(np, "nanpercentile", lambda *a: calls.append(a) or original(*a))
+    monkeypatch.setattr(threads, "each", None)
+    fitted = Program(RobustScaler()).fit(X).to_sklearn()
+    np.testing.assert_array_equal(fitted.scale_, theirs.scale_)
+    assert (fitted.n_features_in_, len(calls)) == (700, 1)

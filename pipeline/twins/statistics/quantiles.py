@@ -19,8 +19,8 @@ from pipeline.system import threads
 from pipeline.table import encode, frames
 from pipeline.twins.statistics.moments import MinMax, min_max
 
-SMALL = 2**16
-"""Cells of which a statistic is found sooner than threads are started."""
+SMALL, SHORT = 2**16, 2**12
+"""Cells, or rows, of which a statistic is found sooner than by threads."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,8 @@ def _of_columns(stat: RowBlocks, find: Callable[[np.ndarray], Any], none: Any) -
         values = column[~np.isnan(column)]
         return find(values) if len(values) else none
 
-    apply = map if stat.blocks[0].size < SMALL else threads.each
+    alone = stat.n_rows < SHORT or stat.blocks[0].size < SMALL
+    apply = map if alone else threads.each
     return np.stack([*apply(found, range(stat.n_columns))])
 
 
