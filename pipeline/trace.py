@@ -21,9 +21,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 from pipeline.errors import BudgetExceeded
+
+T = TypeVar("T")
 
 SMALL = 64 * 1024
 """Bytes of one copy up to which it is no rows to a budget, whatever it is."""
@@ -163,7 +165,16 @@ def record(step: str, call: str, device: str, why: str = "") -> Iterator[Event]:
 
 
 @contextmanager
-def within(path: str) -> Iterator[None]:
+def setting(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Give a context variable a value within the block."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def within(path: str) -> AbstractContextManager[None]:
     """Record what happens inside the block as of steps that stand inside another one.
 
     >>> with execution_log() as log, within("bagging"), record("estimator", "fit", "cpu"):
@@ -171,11 +182,7 @@ def within(path: str) -> Iterator[None]:
     >>> [entry.step for entry in log.entries]
     ['bagging.estimator']
     """
-    token = _within.set(f"{_within.get()}{path}.")
-    try:
-        yield
-    finally:
-        _within.reset(token)
+    return setting(_within, f"{_within.get()}{path}.")
 
 
 def record_transfer(

@@ -36,11 +36,12 @@ TO_ITS_CHILD = {
 """What hands objects to processes of its own, over a pipe, in a folder of its own or by Dask."""
 HASHES = {
     "accel/adopted.py",
+    "backends/base.py",
     "backends/identity.py",
     "backends/xgboost/checkpoints.py",
     "tuning/space.py",
 }
-"""What calls `joblib.hash` alone, which reads no file."""
+"""What calls `joblib.hash` or `joblib.parallel_config` alone, which read no file."""
 PICKLES = {"pickle", "joblib", "dill", "cloudpickle", "marshal", "shelve"}
 
 

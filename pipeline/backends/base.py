@@ -198,12 +198,11 @@ def reads_float32(estimator: Estimator) -> bool:
 def threads_for(fitted: Estimator, X: Table) -> AbstractContextManager[None]:
     """Return the context in which rows are predicted: few rows by trees, in one thread."""
     few = getattr(X, "shape", (BY_ONE + 1,))[0] <= BY_ONE
-    those: Any = (fitted, getattr(fitted, "estimator", None)) if few else ()
-    for trees in those:
+    for trees in (fitted, getattr(fitted, "estimator", None)) if few else ():
         name = type(trees).__name__
         if name.startswith(BOOSTED):
             return one_openmp_thread(type(trees).__module__.partition(".")[0])
-        if name.startswith(FORESTS) and trees.n_jobs not in (None, 1):
+        if name.startswith(FORESTS) and getattr(trees, "n_jobs", 1) not in (None, 1):
             return parallel_config("sequential")
     return nullcontext()
 

@@ -160,11 +160,11 @@ class Indicators:
         for positions, width in zip(self.positions, self.widths, strict=True):
             if cells is None:
                 _compare(out[:, start : start + width], positions, xp)
-            elif (positions < 0).any():  # a value a row is touched
-                there = positions >= 0
-                out.reshape(-1)[cells[there] + (positions[there] + start)] = one
-            else:
-                out.reshape(-1)[cells + (positions + start)] = one
+            else:  # a value a row is touched
+                places = cells + (positions + start)
+                if (positions < 0).any():
+                    places = places[positions >= 0]
+                out.reshape(-1)[places] = one
             start += width
 
 

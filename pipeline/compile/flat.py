@@ -97,11 +97,10 @@ class FlatProgram:
         self.names = head.columns.tolist()
         self.dtypes = dict(zip(self.names, frames.types(head), strict=True))
         self.known: list[Any] = [Unread(self.names)]
-        self.calls: list[Call | WholeCall] = []
+        self.calls: list[Any] = []
         self.last = node.flatten(self, 0, bool)
-        calls = [call for call in self.calls if isinstance(call, Call)]
-        every = len(calls) == len(self.calls)
-        self._read = _reader(self.known, calls, self.last) if every else None
+        by_blocks = WholeCall not in map(type, self.calls)
+        self._read = _reader(self.known, self.calls, self.last) if by_blocks else None
         """What reads the rows of any table; None where a call needs all rows at once."""
 
     def columns(self, names: Sequence[Any]) -> int:
@@ -123,11 +122,10 @@ class FlatProgram:
 
     def add_for_few(self, node: Flattens, takes: int, out: int, twins: Iterable[Any]) -> None:
         """Let twins that make the same as the last call, which needs all rows, do it for few."""
-        whole = self.calls.pop()
-        assert isinstance(whole, WholeCall)
+        whole: WholeCall = self.calls.pop()
         n_calls = len(self.calls)
         place = node.flatten(self, takes, bool)
-        few: list[Any] = [*self.calls[n_calls:], Call(_same, (place,), out)]
+        few = [*self.calls[n_calls:], Call(_same, (place,), out)]
         given = self.known[takes]
         types = [(n, self.dtypes[n]) for n in (self.names if given is None else given.names)]
         self.calls[n_calls:] = [whole._replace(few=few, types=types, warnings=warnings_of(twins))]

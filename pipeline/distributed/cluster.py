@@ -15,7 +15,7 @@ from typing import Any
 from pipeline.errors import ClusterUnavailable, ConfigError, pick
 from pipeline.optional import available, load, to_install
 from pipeline.system import hardware
-from pipeline.system.threads import setting
+from pipeline.trace import setting
 from pipeline.typing import Params
 
 _ADDRESSES = {

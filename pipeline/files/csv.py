@@ -49,7 +49,7 @@ _HEAD = 1000
 _BLOCK = 1 << 24
 """Bytes that are cut at once; no cell may be longer."""
 _SAMPLE, _SMALL = 1 << 16, 1 << 18
-"""Bytes of the rows that are looked at first, and of a file that is read at once."""
+"""Bytes of the rows that are looked at first, and of a file of which none are."""
 
 
 def without(cells: Cells, marks: Sequence[str]) -> Cells:
@@ -149,14 +149,15 @@ def _dates(cells: Cells) -> Cells:
     return cells.cast(pa.timestamp("ns", "UTC"))
 
 
-def _stays(found: Cells, *, odd: bool) -> bool:
+def _stays(found: Cells, *, odd: bool | None) -> bool:
     """Return whether what Arrow has found, no texts, is what `infer` makes of the texts.
 
-    Of integers with a plus sign, as of those that are too large for int64, Arrow makes floats.
+    Arrow makes floats of integers with a plus sign, which are `odd`, of those beyond int64, and of
+    missing-value markers with blanks around. `odd` is None where floats are known to be some.
     """
     if _is_float(found):
-        large = odd or _is_wide(found)
-        whole = large and pc.all(pc.equal(pc.floor(found), found)).as_py() is not False
+        doubtful = odd or (odd is not None and _is_wide(found))
+        whole = doubtful and pc.all(pc.equal(pc.floor(found), found)).as_py() is not False
         return not (whole or _any_nan(found))
     return pa.types.is_null(found.type) or (pa.types.is_integer(found.type) and not odd)
 
@@ -312,10 +313,11 @@ class CsvSource(Source):
 
     def _typed(self, columns: Sequence[str]) -> pa.Table:
         """Return `values`, with the numbers that Arrow finds where they are ours: it is faster."""
-        types, odd = {}, False
-        if size_of(self.path) <= _SMALL:  # soon read twice
+        types: dict[str, pa.DataType] = {}
+        odd: bool | None = None
+        if size_of(self.path) <= _SMALL:
             with self.text.open() as stream:
-                odd = _has_odd_integers(stream.read())
+                odd = self.delimiter.isalnum() or _has_odd_integers(stream.read())
         else:
             options = self._options(columns, _SAMPLE, self.schema)
             with pyarrow.csv.open_csv(self.text.open(), *options) as reader:

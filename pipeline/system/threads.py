@@ -21,6 +21,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.system.libc import c_function
+from pipeline.trace import setting
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -51,16 +52,6 @@ def processors() -> int:
 
 
 _most: ContextVar[float] = ContextVar("most", default=float("inf"))
-
-
-@contextmanager
-def setting(variable: ContextVar[T], value: T) -> Iterator[None]:
-    """Give a context variable a value within the block."""
-    token = variable.set(value)
-    try:
-        yield
-    finally:
-        variable.reset(token)
 
 
 def limit_threads(n_threads: int) -> AbstractContextManager[None]:
@@ -118,7 +109,7 @@ when they have nothing to do. A solver that calls both by turns then waits for t
 
 @cache
 def _openmp(library: str) -> ThreadpoolController:
-    """Return the OpenMP runtimes of this process, looked up once for each library that uses one."""
+    """Return the OpenMP runtimes of this process; a library that is loaded later may bring one."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="openmp")
@@ -126,15 +117,15 @@ def _openmp(library: str) -> ThreadpoolController:
 
 @contextmanager
 def one_openmp_thread(library: str) -> Iterator[None]:
-    """Give the calling thread no helpers in the loops of a library that runs them by OpenMP.
+    """Let the loops that OpenMP runs for the calling thread, and no other, have one thread.
 
     A loop ends when its last thread does. On a busy machine, that one first waits for a core.
     """
     runtimes = _openmp(library).lib_controllers
     before = [each.num_threads for each in runtimes]
-    for each in runtimes:
-        each.set_num_threads(1)
     try:
+        for each in runtimes:
+            each.set_num_threads(1)
         yield
     finally:
         for each, n_threads in zip(runtimes, before, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
 from functools import partial
@@ -16,6 +16,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import check_random_state
 
+from pipeline.trace import setting
 from pipeline.typing import Estimator
 
 T = TypeVar("T")
@@ -69,14 +70,9 @@ def borrow(estimator: T) -> T:
     return made
 
 
-@contextmanager
-def continuing(before: Sequence[tuple[Any, Any]]) -> Iterator[None]:
+def continuing(before: Sequence[tuple[Any, Any]]) -> AbstractContextManager[None]:
     """Let what is borrowed inside go on from fits before: user's estimators, and those fitted."""
-    token = _BEFORE.set(before)
-    try:
-        yield
-    finally:
-        _BEFORE.reset(token)
+    return setting(_BEFORE, before)
 
 
 def _in_place(estimator: Estimator) -> str:

@@ -114,10 +114,9 @@ fitted on numbers; convert it (pandas.to_numeric)
         """Whether the columns must come in the order of the fit, and no others."""
         self.origins: Mapping[Name, Origin] = {}
         """Of columns whose cells have another type in the converted table."""
-        self._taken: list[Any] | None = None
-        """Types of columns that were taken as they are, and of which others need no look."""
-        self._alike: list[Any] = []
-        """What decides how columns of these types are taken."""
+        self._taken: tuple[list[Any], list[Any]] | None = None
+        """Types of columns that were taken as they are, and of which others need no look; and, once
+        needed, what decides how columns of these are taken."""
         self.names: list[Name] | None = None if columns is None else list(columns)
         """The names of the columns, in the order of the fit; None for a matrix."""
 
@@ -200,22 +199,22 @@ fitted on numbers; convert it (pandas.to_numeric)
         """Return whether X has the columns and types of a dense frame that was taken unchanged."""
         if type(X) is not pd.DataFrame or not len(X) or X.columns.tolist() != self.names:
             return False
-        if self._taken is None:
+        if (kept := self._taken) is None:
             return False
-        types = frames.types(X)
-        if all(map(is_, types, self._taken)):  # equal categories take long to compare
+        types, (taken, alike) = frames.types(X), kept
+        if all(map(is_, types, taken)):  # equal categories take long to compare
             return True
-        self._alike = self._alike or [*map(_of_type, self._taken)]
-        known = zip(types, self._taken, self._alike, strict=True)
-        return all(dtype is taken or _of_type(dtype) == alike for dtype, taken, alike in known)
+        if not alike:
+            alike[:] = [*map(_of_type, taken)]
+        known = zip(types, taken, alike, strict=True)
+        return all(dtype is one or _of_type(dtype) == other for dtype, one, other in known)
 
     def _remember(self, taken: Table, given: Table, changed: Collection[Name]) -> None:
         """Remember the types of a frame that is taken as it is given."""
         if taken is given and not changed and type(taken) is pd.DataFrame:
             types = frames.types(taken)
             odd = object in types or pd.SparseDtype in map(type, types)
-            self._taken = None if odd else types
-            self._alike = []
+            self._taken = None if odd else (types, [])
 
     def by_position(self, X: Table) -> Table:
         """Return a table of as many columns under the names of the fit, whatever theirs are."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
@@ -14,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from pipeline.errors import DataError
 from pipeline.table import frames
-from pipeline.trace import BESIDE, record
+from pipeline.trace import BESIDE, record, setting
 from pipeline.typing import Array, Estimator, Table, Target
 
 _UNTOLD: ContextVar[bool] = ContextVar("untold", default=False)
@@ -80,14 +79,9 @@ def check_weights(weights: Array, X: Table, step: str) -> np.ndarray:
     return weights
 
 
-@contextmanager
-def order_untold() -> Iterator[None]:
+def order_untold() -> AbstractContextManager[None]:
     """Give no warning that values may be of other rows, as scikit-learn gives none."""
-    token = _UNTOLD.set(True)
-    try:
-        yield
-    finally:
-        _UNTOLD.reset(token)
+    return setting(_UNTOLD, True)
 
 
 def tell_order(X: Table, values: Target, name: str) -> None:

@@ -251,6 +251,16 @@ def test_types_that_are_seen_before_change_no_value(
         assert source.values(["a", "n"]).equals(wanted)
 
 
+@pytest.mark.parametrize("cell", ["+5", "0x1F"])
+def test_a_number_behind_a_letter_that_parts_cells_is_read_as_ever(
+    cell: str, tmp_path: Path
+) -> None:
+    source = csv.CsvSource.open(written(tmp_path, f"nam\n7a{cell}\n"), csv.Given(delimiter="a"))
+    assert source.values(["n", "m"]).equals(
+        pa.table({"n": pa.array([7]), "m": csv.infer(pa.array([cell]))})
+    )
+
+
 def test_files_of_a_folder_have_one_type(tmp_path: Path) -> None:
     for name, cells in {"a": "1.5", "b": "1\n", "c": "", "d": "2\n7"}.items():
         (tmp_path / f"{name}.csv").write_text(f"x,n\n{cells.strip()},1\n".replace("\n7", ",1\n7"))

@@ -17,6 +17,7 @@ from pipeline.errors import CheckpointDiffers, DataError
 from pipeline.optional import load
 from pipeline.system.atomic import locked, write_bytes
 from pipeline.table import frames, partitioned
+from pipeline.trace import setting
 from pipeline.typing import Params, Table
 
 if TYPE_CHECKING:
@@ -86,11 +87,8 @@ def keeping(kept: Checkpoints) -> Iterator[Checkpoints]:
     """
     with locked(kept.folder):
         kept.folder.mkdir(parents=True, exist_ok=True)
-        token = _active.set(kept)
-        try:
+        with setting(_active, kept):
             yield kept
-        finally:
-            _active.reset(token)
         for file in [*kept.files(), kept.folder / INPUTS]:  # there is nothing left to resume
             file.unlink(missing_ok=True)
 
