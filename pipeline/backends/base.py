@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
-from math import isfinite
+from math import inf, isfinite
 from operator import methodcaller
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -35,8 +35,8 @@ BOOSTED = ("HistGradientBoosting", "XGB")
 FORESTS = ("ExtraTrees", "IsolationForest", "RandomForest")
 """How the names of estimators begin that predict by threads of OpenMP, and by joblib's."""
 
-BY_ONE = 128
-"""Rows that one thread predicts as soon as several do, or sooner: these have to wake up."""
+BY_ONE, BY_ONE_TREE = 128, 200_000
+"""Rows, and rows times trees of a forest, that one thread predicts as soon as several wake up."""
 
 LITTLE = 2_000
 """Rows or columns, whichever are fewer, up to which one thread solves normal equations sooner."""
@@ -196,13 +196,14 @@ def reads_float32(estimator: Estimator) -> bool:
 
 
 def threads_for(fitted: Estimator, X: Table) -> AbstractContextManager[None]:
-    """Return the context in which rows are predicted: few rows by trees, in one thread."""
-    few = getattr(X, "shape", (BY_ONE + 1,))[0] <= BY_ONE
-    for trees in (fitted, getattr(fitted, "estimator", None)) if few else ():
+    """Return the context in which rows are predicted: few of them by trees, in one thread."""
+    n_rows = getattr(X, "shape", (inf,))[0]
+    for trees in (fitted, getattr(fitted, "estimator", None)):
         name = type(trees).__name__
-        if name.startswith(BOOSTED):
+        if name.startswith(BOOSTED) and n_rows <= BY_ONE:
             return one_openmp_thread(type(trees).__module__.partition(".")[0])
-        if name.startswith(FORESTS) and getattr(trees, "n_jobs", 1) not in (None, 1):
+        shared = name.startswith(FORESTS) and getattr(trees, "n_jobs", 1) not in (None, 1)
+        if shared and n_rows * trees.n_estimators <= BY_ONE_TREE:
             return parallel_config("sequential")
     return nullcontext()
 

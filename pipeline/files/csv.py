@@ -71,7 +71,7 @@ def plain_integers(values: Cells) -> Cells:
 
 def _is_wide(values: Cells) -> bool:
     """Whether there are numbers so large that float64 merges integers."""
-    is_number = pa.types.is_integer(values.type) or _is_float(values)
+    is_number = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
     extremes = pc.min_max(values).as_py() if is_number else {}
     return max((abs(each or 0) for each in extremes.values()), default=0) >= _EXACT
 
@@ -155,15 +155,11 @@ def _stays(found: Cells, *, odd: bool | None) -> bool:
     Arrow makes floats of integers with a plus sign, which are `odd`, of those beyond int64, and of
     missing-value markers with blanks around. `odd` is None where floats are known to be some.
     """
-    if _is_float(found):
+    if pa.types.is_floating(found.type):
         doubtful = odd or (odd is not None and _is_wide(found))
         whole = doubtful and pc.all(pc.equal(pc.floor(found), found)).as_py() is not False
         return not (whole or _any_nan(found))
     return pa.types.is_null(found.type) or (pa.types.is_integer(found.type) and not odd)
-
-
-def _is_float(values: Cells) -> bool:
-    return bool(pa.types.is_floating(values.type))
 
 
 def _has_odd_integers(text: bytes) -> bool:
@@ -322,8 +318,8 @@ class CsvSource(Source):
             options = self._options(columns, _SAMPLE, self.schema)
             with pyarrow.csv.open_csv(self.text.open(), *options) as reader:
                 first = reader.read_next_batch()[:_FEW]
-            are_floats = {name: _is_float(infer(first[name])) for name in columns}
-            types = {n: pa.float64() if yes else pa.string() for n, yes in are_floats.items()}
+            types = {name: infer(first[name]).type for name in columns}
+            types = {n: t if pa.types.is_floating(t) else pa.string() for n, t in types.items()}
         found = self._read(columns, types)
         as_texts = [name for name in columns if not _stays(found[name], odd=odd)]
         if again := [name for name in as_texts if found[name].type != pa.string()]:

@@ -95,7 +95,7 @@ def openmp_threads() -> set[int]:
     [
         HistGradientBoostingCounting(max_iter=9),
         XGBCounting(n_estimators=9),
-        RandomForestCounting(n_estimators=9, n_jobs=2, random_state=0),
+        RandomForestCounting(n_estimators=1_000, max_depth=1, n_jobs=2, random_state=0),
     ],
     ids=str,
 )
