@@ -198,7 +198,8 @@ def reads_float32(estimator: Estimator) -> bool:
 def threads_for(fitted: Estimator, X: Table) -> AbstractContextManager[None]:
     """Return the context in which rows are predicted: few of them by trees, in one thread."""
     n_rows = getattr(X, "shape", (inf,))[0]
-    for trees in (fitted, getattr(fitted, "estimator", None)):
+    wrapped: Any = getattr(fitted, "estimator", None)
+    for trees in (fitted, wrapped):
         name = type(trees).__name__
         if name.startswith(BOOSTED) and n_rows <= BY_ONE:
             return one_openmp_thread(type(trees).__module__.partition(".")[0])
