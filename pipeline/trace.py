@@ -21,11 +21,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pipeline.errors import BudgetExceeded
 
 T = TypeVar("T")
+What = Literal["rows", "answer", "state"]
+"""What bytes are that move."""
 
 SMALL = 64 * 1024
 """Bytes of one copy up to which it is no rows to a budget, whatever it is."""
@@ -185,20 +187,18 @@ def within(path: str) -> AbstractContextManager[None]:
     return setting(_within, f"{_within.get()}{path}.")
 
 
-def record_transfer(
-    *, to_device: int = 0, to_host: int = 0, answer: bool = False, state: bool = False
-) -> None:
+def record_transfer(*, to_device: int = 0, to_host: int = 0, what: What = "rows") -> None:
     """Add bytes that are about to be copied to the event that is being recorded, if there is one.
 
-    A budget leaves out the `answer`, which the caller asked for, and `state`, which was learnt and
-    does not grow with the rows. `BudgetExceeded` says that other bytes would break it.
+    A budget leaves out an answer, which the caller asked for, and state, which was learnt and does
+    not grow with the rows. `BudgetExceeded` says that other bytes would break it.
     """
     entry, log = _entry.get(), _log.get()
     if entry is None:
         return
-    if answer:
+    if what == "answer":
         entry.why = ANSWER
-    if log is not None and entry.why not in (ANSWER, BESIDE) and not state:
+    if log is not None and entry.why not in (ANSWER, BESIDE) and what != "state":
         log.spend(entry, to_host)
     entry.to_device_bytes += to_device
     entry.to_host_bytes += to_host

@@ -7,7 +7,7 @@ rows it has, where a class cannot.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Table: TypeAlias = Any
 """Rows: a pandas or cuDF frame, a NumPy or CuPy array, a CSR matrix, or partitions of one."""
@@ -38,3 +38,6 @@ ReadParams: TypeAlias = Mapping[str, Any]
 
 DType: TypeAlias = Any
 """A type of NumPy, pandas, cuDF or Arrow, or its name."""
+
+Form: TypeAlias = Literal["dense", "sparse", "either", "unknown"]
+"""What rows are, before one is read."""

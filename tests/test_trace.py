@@ -117,13 +117,13 @@ def test_answers_and_copies_to_the_device_are_free() -> None:
         with record("output", "copy", "cpu", ANSWER):
             record_transfer(to_host=10**9)
         with record("xgbclassifier", "predict", "cuda") as entry:
-            record_transfer(to_host=10**9, to_device=10**9, answer=True)
+            record_transfer(to_host=10**9, to_device=10**9, what="answer")
     assert entry.why == ANSWER
 
 
 def test_what_was_learnt_counts_towards_the_bytes_and_not_the_budget() -> None:
     with execution_log(host_bytes=0, n_rows=10) as book, record("encoder", "fit", "cuda"):
-        record_transfer(to_host=10 * SMALL, state=True)
+        record_transfer(to_host=10 * SMALL, what="state")
         with pytest.raises(BudgetExceeded):
             record_transfer(to_host=10 * SMALL)
     assert (book.to_host_bytes, book.rows_bytes) == (10 * SMALL, 10 * SMALL)

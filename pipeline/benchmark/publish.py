@@ -41,7 +41,7 @@ def publish(
         except BaseException:
             if finished.count:
                 said = f"{finished.count} finished runs are kept; the same command resumes from"
-                _say(f"{said} them", stderr=True)
+                _say(f"{said} them", Console(stderr=True, soft_wrap=True))
             raise
         measured = structs.replace(measured, price=price)
         write_bytes(draft / "results.json", results.dumps(measured))
@@ -52,8 +52,9 @@ def publish(
     Console().print(terminal_report(measured, rest))
 
 
-def _say(line: str, *, stderr: bool = False) -> None:
-    Console(stderr=stderr, soft_wrap=True).print(clean(line), markup=False, highlight=False)
+def _say(line: str, console: Console | None = None) -> None:
+    console = console or Console(soft_wrap=True)
+    console.print(clean(line), markup=False, highlight=False)
 
 
 def write_again(folder: Path, price: results.Price | None = None) -> None:

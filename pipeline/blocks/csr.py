@@ -175,14 +175,14 @@ def write_sparse(table: Table, read: Read, dtype: str) -> Any:
     if isinstance(read, ReadSparse):
         return read.made if dtype == "auto" else read.made.astype(dtype, copy=False)
     if table.device == "cuda":
-        return write_on_gpu(table, partial(blocks_to_write, read, beside=False), dtype)
-    first = blocks_to_write(read, seen_part(table), beside=False)
+        return write_on_gpu(table, partial(blocks_to_write, read), dtype)
+    first = blocks_to_write(read, seen_part(table))
     kind = common_type(first) if dtype == "auto" else np.dtype(dtype)
     kind = np.dtype("float64") if kind.kind == "O" else kind
     ones = _only_ones(first)
 
     def stack(part: Part) -> Any:
-        blocks = blocks_to_write(read, part, beside=False)
+        blocks = blocks_to_write(read, part)
         each = [as_csr(block).astype("int8" if ones else kind, copy=False) for block in blocks]
         return sparse.hstack(each, format="csr") if len(each) > 1 else each[0]
 
@@ -226,7 +226,7 @@ def as_interface(blocks: Sequence[Block]) -> type:
 def check_numbers(table: Any, reads: Sequence[Read]) -> None:
     """Check that what is no number can be made one, as it has to be beside sparse rows."""
     first = table.first()
-    for block in [b for read in reads for b in blocks_to_write(read, first, beside=False)]:
+    for block in [b for read in reads for b in blocks_to_write(read, first)]:
         if isinstance(block, Objects) and block.dtype.kind not in "iufb":
             _numbers(Objects(block.whole, slice(0, len(block.whole))))
 
@@ -235,7 +235,7 @@ def count_values(table: Any, reads: Sequence[Read]) -> np.ndarray:
     """Return how many rows a table has, and how many of their cells are not zero."""
 
     def count(part: Part) -> tuple[int, Any]:
-        blocks = [block for read in reads for block in blocks_to_write(read, part, beside=False)]
+        blocks = [block for read in reads for block in blocks_to_write(read, part)]
         return part.n_rows, sum(_per_row(block).sum(dtype="int64") for block in blocks)
 
     n_rows, there = table.reduce(count, lambda a, b: (a[0] + b[0], a[1] + b[1]))

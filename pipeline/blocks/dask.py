@@ -131,7 +131,7 @@ class Partitions:
             meta = framed(self.first().table)[:0]
             return load("dask.dataframe.from_delayed")(self._each(framed), meta=meta)
         first = self.first()
-        blocks = blocks_to_write(reading(first.table), first, beside=False)
+        blocks = blocks_to_write(reading(first.table), first)
         width = sum(block.width for block in blocks)
         dtype = str(self._common_type(common_type(blocks) if dtype == "auto" else np.dtype(dtype)))
         write = partial(_write, write_sparse if sparse else write_matrix, reading, dtype=dtype)

@@ -426,7 +426,7 @@ def write_matrix(
     matrix is made, given its shape and type.
     """
     seen = seen_part(table)
-    first = blocks_to_write(read, seen, beside=False)
+    first = blocks_to_write(read, seen)
     kind = common_type(first)
     if dtype != "auto" and kind.kind != "O":
         kind = np.dtype(dtype)
@@ -455,7 +455,7 @@ def _write(
     kinds: Sequence[Any],
     *,
     order: str = "C",
-    beside: bool = False,
+    choose: Callable[[Read, Part], list[Block]] | None = None,
 ) -> dict[Any, Any]:
     """Return a matrix of each type, given the blocks of a part and the type of each."""
     starts: list[int] = []
@@ -469,7 +469,7 @@ def _write(
         out[kind] = table.xp.zeros((table.n_rows, width), dtype=kind, order=order)
 
     def fill(part: Part, blocks: Sequence[Block] | None = None) -> None:
-        blocks = blocks_to_write(read, part, beside=beside) if blocks is None else blocks
+        blocks = (choose or blocks_to_write)(read, part) if blocks is None else blocks
         for block, kind, start in zip(blocks, kinds, starts, strict=True):
             block.write(out[kind][part.rows], start)
 
@@ -483,14 +483,14 @@ def _write(
     return out
 
 
-def blocks_to_write(read: Read, part: Part, *, beside: bool) -> list[Block]:
-    """Return the blocks of a part that have a place in a matrix.
+def _made_blocks(read: Read, part: Part) -> list[Block]:
+    """Return the blocks of a part that a frame does not take over as they are."""
+    return [each for each in flat(read(part)) if not isinstance(each, Unread | Objects)]
 
-    With `beside`, columns of the table that nothing has read are left out: a frame takes them over.
-    """
+
+def blocks_to_write(read: Read, part: Part) -> list[Block]:
+    """Return the blocks of a part that have a place in a matrix."""
     blocks = flat(read(part))
-    if beside:
-        return [block for block in blocks if not isinstance(block, Unread | Objects)]
     if Unread not in map(type, blocks):
         return list(blocks)
     return [_as_written(block, part) if isinstance(block, Unread) else block for block in blocks]
@@ -515,12 +515,12 @@ def write_frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
         raise DataError(f"several columns are named {twice[0]!r}; rename them before this step")
     made, kept, objects = split_names(read(table.first()), names)
     seen = seen_part(table)
-    first = blocks_to_write(read, seen, beside=True)
+    first = _made_blocks(read, seen)
     kinds = [common_type([each]) if dtype == "auto" else np.dtype(dtype) for each in first]
     of_columns = np.repeat(np.arange(len(first)), [block.width for block in first])
     matrices = {
         kind: (values, [n for n, j in zip(made, of_columns, strict=True) if kinds[j] == kind])
-        for kind, values in _write(table, read, seen, first, kinds, beside=True).items()
+        for kind, values in _write(table, read, seen, first, kinds, choose=_made_blocks).items()
     }
     matrices |= dict(enumerate(objects))
     nothing: tuple[Any, list[Any]] = (table.xp.zeros((table.n_rows, 0)), [])

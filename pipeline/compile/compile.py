@@ -31,10 +31,10 @@ from pipeline.compile.rules import (
     left_out,
     place_on_host,
 )
-from pipeline.compile.spec import CONTAINERS, Form, Op, RowSpec, Runner, columns_of, spec_of
+from pipeline.compile.spec import CONTAINERS, Op, RowSpec, Runner, columns_of, spec_of
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.table import frames
-from pipeline.typing import Estimator, Table
+from pipeline.typing import Estimator, Form, Table
 
 DEVICES = ("cpu", "cuda")
 MADE_DENSE = "sparse rows become dense if they fit, and are rejected otherwise"

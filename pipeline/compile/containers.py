@@ -29,7 +29,7 @@ from pipeline.blocks.table import Read, blocks_to_write
 from pipeline.compile.flat import FlatProgram, side_by_side
 from pipeline.compile.nodes import BlockNode, NodeInput, Passthrough, TransformerNode, check_type
 from pipeline.table.convert import without_na
-from pipeline.typing import Estimator, Target
+from pipeline.typing import Estimator, Form, Target
 
 if TYPE_CHECKING:
     from pipeline.blocks.dask import Data
@@ -50,8 +50,8 @@ class PipelineNode(BlockNode):
                 node, made = node.learn(table, source, y)
             self.children[i] = node
             if i + 1 < len(self.children):
-                after = node.makes_sparse(source.sparse)
-                source = replace(node.then(source, made), sparse=after)
+                form: Form = "sparse" if node.makes_sparse(source.form) else "dense"
+                source = replace(node.then(source, made), form=form)
         return made
 
     def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
@@ -61,11 +61,11 @@ class PipelineNode(BlockNode):
             sparse = partial(_made_sparse, node, sparse)
         return takes
 
-    def makes_sparse(self, given: bool) -> bool:
+    def makes_sparse(self, given: Form) -> bool:
         """Return whether those of the last node would be."""
         for node in self.children:
-            given = node.makes_sparse(given)
-        return given
+            given = "sparse" if node.makes_sparse(given) else "dense"
+        return given != "dense"
 
     def transformed(self) -> list[TransformerNode]:
         """Return all before the last node, and what that transforms."""
@@ -97,7 +97,7 @@ class PipelineNode(BlockNode):
 
 
 def _made_sparse(node: BlockNode, given: Callable[[], bool]) -> bool:
-    return node.makes_sparse(given())
+    return node.makes_sparse("sparse" if given() else "dense")
 
 
 @dataclass
@@ -145,7 +145,7 @@ class _SideBySide(BlockNode):
             places.append(branch.node.flatten(flat, columns, sparse))
         return flat.add(side_by_side, *places)
 
-    def makes_sparse(self, given: bool) -> bool:
+    def makes_sparse(self, given: Form) -> bool:
         """Return whether those of any branch would be."""
         return any(node.makes_sparse(given) for node in self.children)
 
@@ -181,7 +181,7 @@ class ColumnTransformerNode(_SideBySide):
         dense: list[Read] = []
         makers: list[tuple[BlockNode, Read]] = []
         for node, read in zip(self.children, reads, strict=True):
-            if node.makes_sparse(given=False):
+            if node.makes_sparse("dense"):
                 makers.append((node, read))
             else:
                 dense.append(read)
@@ -199,7 +199,7 @@ class ColumnTransformerNode(_SideBySide):
         rest = cells = 0
         for node, read in makers:
             fills = fills and node.fills_rows()
-            for block in blocks_to_write(read, first, beside=False):
+            for block in blocks_to_write(read, first):
                 rest += block.width
                 cells += len(block.positions) if isinstance(block, Indicators) else block.width
 
@@ -213,7 +213,7 @@ class ColumnTransformerNode(_SideBySide):
         self.counted = self.counted + count_values(table, [read for _, read in makers])
         return share(*self.counted) < least
 
-    def makes_sparse(self, given: bool) -> bool:
+    def makes_sparse(self, given: Form) -> bool:
         """Return whether they were, of the rows of the fit."""
         return bool(self.sparse)
 

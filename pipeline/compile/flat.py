@@ -30,6 +30,7 @@ from pipeline.blocks.table import FEW_ROWS, Part, Read, Table
 from pipeline.errors import DataError
 from pipeline.table import frames
 from pipeline.twins.twin import Twin
+from pipeline.typing import Form
 
 CONVERT: dict[type, Callable[[Block, Part], Any]] = {
     Numbers: as_numbers,
@@ -53,7 +54,7 @@ class Call(NamedTuple):
 class Worker(Protocol):
     """What transforms all rows of a table at once."""
 
-    def read_new(self, table: Table, read: Read, *, sparse: bool) -> Read:
+    def read_new(self, table: Table, read: Read, form: Form) -> Read:
         """Return what reads the rows that it makes, given what reads those that come in."""
 
 
@@ -163,7 +164,7 @@ class FlatProgram:
                 calls += call.few
             else:
                 before = _reader(self.known, calls, *call.takes)
-                read = call.node.read_new(table, before, sparse=call.sparse())
+                read = call.node.read_new(table, before, "sparse" if call.sparse() else "dense")
                 calls.append(Call(read, (), call.out))
         return _reader(self.known, calls, self.last)
 

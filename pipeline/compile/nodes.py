@@ -27,7 +27,7 @@ from pipeline.table.convert import Origin
 from pipeline.table.output import container
 from pipeline.twins.statistics.quantiles import RowBlocks
 from pipeline.twins.twin import Twin
-from pipeline.typing import Array, Estimator, Target
+from pipeline.typing import Array, Estimator, Form, Target
 
 if TYPE_CHECKING:
     from pipeline.blocks.dask import Data
@@ -49,8 +49,8 @@ class NodeInput:
     """Returns the output of the node before for a part."""
     origins: Mapping[Any, Origin] = field(default_factory=dict)
     """Name -> what the values were before the column got its type."""
-    sparse: bool = False
-    """scikit-learn's rows would be sparse."""
+    form: Form = "dense"
+    """What scikit-learn's rows would be."""
 
     @property
     def read(self) -> Read:
@@ -129,9 +129,9 @@ class BlockNode(ABC):
     def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
         """Restore the state from what `to_sklearn` returned, and the forms that twins read."""
 
-    def makes_sparse(self, given: bool) -> bool:
-        """Return whether scikit-learn's rows would be sparse, of sparse rows or of dense ones."""
-        return given
+    def makes_sparse(self, given: Form) -> bool:
+        """Return whether scikit-learn's rows would be sparse, made of those that it is given."""
+        return given != "dense"
 
     def fills_rows(self) -> bool:
         """Return whether every training row has as many ones as it has one-hot columns."""
@@ -268,13 +268,13 @@ class TransformerNode(BlockNode):
         What a twin writes sparse rows from is the positions of ones. On a GPU it reads the dense
         rows of a block, where that makes no difference to scikit-learn's.
         """
-        if source.sparse:
+        if source.form == "sparse":
             on_gpu = frames.device_of(table.like) == "cuda"
             if on_gpu or (self.sparse and self.stand_in is None):
                 self._check_sparse()
         if self.stand_in is None:
             return self
-        if source.sparse and self.sparse:
+        if source.form == "sparse" and self.sparse:
             return self.stand_in("its rows are sparse")
         if source.objects(table):
             return self.stand_in("its rows are not numbers or categories")
@@ -311,7 +311,7 @@ class TransformerNode(BlockNode):
             error.add_note(f"in {step}{where}")
             raise
 
-    def makes_sparse(self, given: bool) -> bool:
+    def makes_sparse(self, given: Form) -> bool:
         """Return whether those of the twin's class would be."""
         return self.twin.makes_sparse(self.estimator, given)
 

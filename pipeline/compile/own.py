@@ -59,11 +59,7 @@ def _may_run(op: Op) -> bool:
 def _makes_numbers(leaf: Any) -> bool:
     """Return whether a transformer makes a matrix of numbers, and leaves its input as it is."""
     twin = TWINS[type(leaf)]
-    return twin.reads is Numbers and getattr(leaf, "copy", True) and not _makes_sparse(leaf)
-
-
-def _makes_sparse(leaf: Any) -> bool:
-    return TWINS[type(leaf)].makes_sparse(leaf, False)
+    return twin.reads is Numbers and getattr(leaf, "copy", True) and not twin.makes_sparse(leaf)
 
 
 def _is_watched(part: Any) -> bool:
@@ -81,8 +77,8 @@ def _beside_sparse(op: Op) -> list[str]:
         return []
     if type(op.estimator) is Pipeline:
         return _beside_sparse(op.active[0]) if op.active else []
-    makers = [leaf for leaf in op.leaves if leaf.runner not in ("passthrough", "drop")]
-    if not any(type(m.estimator) not in TWINS or _makes_sparse(m.estimator) for m in makers):
+    makers = [leaf.estimator for leaf in op.leaves if leaf.runner not in ("passthrough", "drop")]
+    if not any(type(m) not in TWINS or TWINS[type(m)].makes_sparse(m) for m in makers):
         return []
     found = []
     for child in op.children:

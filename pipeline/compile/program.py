@@ -301,7 +301,7 @@ class Program:
     @property
     def _sparse_in_sklearn(self) -> bool:
         """Whether those of scikit-learn would be."""
-        return not (self.node is None or self.framed) and self.node.makes_sparse(given=False)
+        return not (self.node is None or self.framed) and self.node.makes_sparse("dense")
 
     def _names(self) -> list[Any]:
         """Return the names of the columns of scikit-learn's frame; none where it makes a matrix."""

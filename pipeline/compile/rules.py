@@ -21,10 +21,10 @@ from pipeline.backends import cuda
 from pipeline.backends.base import Placement
 from pipeline.backends.cpu import HOST, is_xgboost
 from pipeline.backends.xgboost.xgboost_model import find_bad_params
-from pipeline.compile.spec import CONTAINERS, Form, Op, RowSpec
+from pipeline.compile.spec import CONTAINERS, Op, RowSpec
 from pipeline.errors import ConfigError, Reason, Unsupported, final, in_words_of
 from pipeline.twins import TWINS
-from pipeline.typing import Estimator
+from pipeline.typing import Estimator, Form
 
 BLOCKS = {"cpu": "pipeline (NumPy)", "cuda": "pipeline (CuPy)"}
 SELECTOR = "use make_column_selector or list the columns"
@@ -49,7 +49,7 @@ def compile_transformer(how: Any, path: str, spec: RowSpec) -> Op:
         return as_one(how, path, spec, [_no_twin(how, path)])
     if reasons := twin.unsupported_reasons(how, path):
         return as_one(how, path, spec, reasons)
-    sparse = twin.makes_sparse(how, spec.form != "dense")
+    sparse = twin.makes_sparse(how, spec.form)
     out = spec.handed_on(_sparse_form(spec) if sparse else "dense")
     place = Placement(path, BLOCKS[spec.device], spec.device)
     return Op(path, how, "twin", spec, out, place=place)

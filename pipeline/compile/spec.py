@@ -17,9 +17,8 @@ from pipeline.backends.base import Backend, Placement
 from pipeline.blocks.block import by_columns
 from pipeline.errors import Reason
 from pipeline.table import frames
-from pipeline.typing import Table
+from pipeline.typing import Form, Table
 
-Form = Literal["dense", "sparse", "either", "unknown"]
 """Of rows; "either" is decided by the number of non-zero values, once they are there."""
 
 Runner = Literal[

@@ -26,7 +26,7 @@ from pipeline.table.borrowed import borrow
 from pipeline.table.output import container
 from pipeline.trace import record
 from pipeline.twins import TWINS
-from pipeline.typing import Array, Estimator, Params, Target
+from pipeline.typing import Array, Estimator, Form, Params, Target
 from pipeline.typing import Table as Rows
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class WorkerNode(BlockNode):
         if source.framed and source.names is not None:
             self.named = list(source.names)
         table = self._one(table)
-        rows = self._rows(table, source.read, sparse=source.sparse)
+        rows = self._rows(table, source.read, source.form)
         params = self._weighted()
         if self.fits_only and isinstance(self.worker, HostWorker):
             self._told(partial(self.worker.fit, **params), rows, y)
@@ -212,7 +212,7 @@ class WorkerNode(BlockNode):
         """Let scikit-learn's own transformer add rows to those of `fit`."""
         assert isinstance(self.worker, HostWorker)
         params = self._weighted()
-        rows = self._rows(self._one(table), source.read, sparse=source.sparse)
+        rows = self._rows(self._one(table), source.read, source.form)
         self._told(partial(self.worker.fit_more, **params), rows, y)
 
     def _one(self, table: Data) -> Table:
@@ -233,9 +233,9 @@ class WorkerNode(BlockNode):
             flat.add_for_few(self.twins, takes, place, twins)
         return place
 
-    def read_new(self, table: Table, read: Read, *, sparse: bool) -> Read:
+    def read_new(self, table: Table, read: Read, form: Form) -> Read:
         """Transform all rows."""
-        rows = self._rows(table, read, sparse=sparse)
+        rows = self._rows(table, read, form)
         made = self._checked(self._told(partial(self.worker.call, "transform"), rows), table)
         if self.width not in (None, made.shape[1]):
             raise DataError(
@@ -244,9 +244,9 @@ class WorkerNode(BlockNode):
             )
         return self._read(made, table)
 
-    def _rows(self, table: Table, read: Read, *, sparse: bool) -> Any:
+    def _rows(self, table: Table, read: Read, form: Form) -> Any:
         """Return what comes in as scikit-learn would hand it on."""
-        if sparse and self.keeps_sparse:
+        if form == "sparse" and self.keeps_sparse:
             return write_sparse(table, read, "auto")
         first = flat(read(table.first()))
         if all(isinstance(block, Unread) for block in first):
@@ -302,7 +302,7 @@ class WorkerNode(BlockNode):
             )
         return made
 
-    def makes_sparse(self, given: bool) -> bool:
+    def makes_sparse(self, given: Form) -> bool:
         """Return whether its rows were."""
         return self.sparse
 

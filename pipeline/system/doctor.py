@@ -139,7 +139,7 @@ def package_problems(
     requirements: Sequence[Requirement], versions: Mapping[str, str], extra: str
 ) -> Iterator[Problem]:
     """Yield an error for each package of an extra that is missing or not of the version wanted."""
-    fix = _fix(extra, anew=True)
+    fix = _fix(extra, before="clean-venv ")
     if not requirements:
         what = "the project is not installed here, so its packages cannot be checked"
         yield Problem("warning", what, _fix())
@@ -174,13 +174,13 @@ def mismatch(installed: str, fits: str, why: str) -> list[Problem]:
     return []
 
 
-def _fix(extra: str = "", *, anew: bool = False) -> str:
+def _fix(extra: str = "", before: str = "") -> str:
     """Return the command that installs the packages of an extra."""
     if extra == "conda":
         return "create the conda environment again from environment.yml"
     if IN_REPOSITORY:
         gpu_ = f" GPU={extra}" if extra else ""
-        return f"make{' clean-venv' if anew else ''} setup{gpu_}"
+        return f"make {before}setup{gpu_}"
     return f"{PYTHON} -m pip install '{DISTRIBUTION}[{extra or 'cpu'}]'"
 
 
@@ -190,7 +190,7 @@ def _test_gpu(installed: str, obstacle: str) -> tuple[str, list[Problem]]:
     if obstacle:
         return f"not run: {obstacle}", []
     failure, said = try_program(_GPU_PROGRAM)
-    fix = _fix(installed, anew=True)
+    fix = _fix(installed, "clean-venv ")
     return said, [Problem("error", f"the test of the GPU failed: {said}", fix)] if failure else []
 
 

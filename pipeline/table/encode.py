@@ -198,7 +198,7 @@ def host_index(index: Column) -> np.ndarray:
     """Return an index of category values as a NumPy array."""
     if frames.library(index) == "cudf":
         index = index.to_pandas()
-        trace.record_transfer(to_host=int(index.memory_usage(deep=True)), state=True)
+        trace.record_transfer(to_host=int(index.memory_usage(deep=True)), what="state")
     values = index.to_numpy()
     return values if values.dtype.kind in "iufbmM" else values.astype(object)
 

@@ -243,7 +243,7 @@ def to_host(array: Array) -> np.ndarray:
     """Return fitted values on the host, recording the copy; rows go by `to_device`."""
     if _LIBRARY[type(array)] != "cupy":
         return np.asarray(array)
-    trace.record_transfer(to_host=nbytes(array), state=True)
+    trace.record_transfer(to_host=nbytes(array), what="state")
     copied: np.ndarray = array.get()
     return copied
 

@@ -34,7 +34,7 @@ from pipeline.twins.statistics.categories import (
     to_index,
 )
 from pipeline.twins.twin import Twin, any_value
-from pipeline.typing import Array, Estimator
+from pipeline.typing import Array, Estimator, Form
 
 UNKNOWN = -1
 """Position of a value that was not there at fit: the last entry of a look-up table is its."""
@@ -288,7 +288,7 @@ class OneHotEncoderTwin(EncoderTwin):
     }
 
     @classmethod
-    def makes_sparse(cls, estimator: Estimator, given: bool) -> bool:
+    def makes_sparse(cls, estimator: Estimator, given: Form = "dense") -> bool:
         """Return what `sparse_output` says."""
         return bool(estimator.sparse_output)
 

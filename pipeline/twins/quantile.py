@@ -17,7 +17,7 @@ from pipeline.table import frames
 from pipeline.twins.scalers import FiniteTwin, RowsTwin, floats, require_finite
 from pipeline.twins.statistics.quantiles import RowBlocks, draw_rows
 from pipeline.twins.twin import ANY, any_value
-from pipeline.typing import Array, Estimator
+from pipeline.typing import Array, Estimator, Form
 
 NEAR_BOUND = 1e-7
 """Values this near to the least or greatest are sent to the end of the normal distribution."""
@@ -135,7 +135,7 @@ class KBinsDiscretizerTwin(FiniteTwin[RowBlocks]):
         return cls.slower if numbered else {}
 
     @classmethod
-    def makes_sparse(cls, estimator: Estimator, given: bool) -> bool:
+    def makes_sparse(cls, estimator: Estimator, given: Form = "dense") -> bool:
         """Return whether `encode` says so."""
         return bool(estimator.encode == "onehot")
 

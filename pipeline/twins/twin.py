@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from pipeline.blocks.block import Block, Categories, Dates, Numbers
 from pipeline.errors import DataError, Reason
 from pipeline.table.output import container
-from pipeline.typing import Array, Estimator, Target
+from pipeline.typing import Array, Estimator, Form, Target
 
 S = TypeVar("S")
 
@@ -96,7 +96,7 @@ class Twin(ABC, Generic[S]):
                 values = " or ".join(map(_shown, supported))
                 suggestion = f"use {values}, or run the step in scikit-learn"
                 reasons.append(Reason(step, why, suggestion, name))
-        if container(estimator) != "default" and not reasons and cls.makes_sparse(estimator, False):
+        if container(estimator) != "default" and not reasons and cls.makes_sparse(estimator):
             why = "set_output asks for a frame, but its output is sparse"
             reasons.append(Reason(step, why, "return dense rows, such as with sparse_output=False"))
         return reasons
@@ -111,9 +111,9 @@ class Twin(ABC, Generic[S]):
         return self.reads
 
     @classmethod
-    def makes_sparse(cls, estimator: Estimator, given: bool) -> bool:
-        """Return whether scikit-learn's makes sparse rows, of sparse or of dense ones."""
-        return given and cls.takes_sparse
+    def makes_sparse(cls, estimator: Estimator, given: Form = "dense") -> bool:
+        """Return whether scikit-learn's may make sparse rows of those that it is given."""
+        return given != "dense" and cls.takes_sparse
 
     def fills_rows(self) -> bool:
         """Return whether every training row has as many ones as it has one-hot columns."""

@@ -41,7 +41,7 @@ def explain(native: Estimator, X: Table, sums: csr_matrix) -> np.ndarray:
             strict_shape=True,
         )
         if frames.device_of(X) == "cuda":
-            trace.record_transfer(to_host=made.nbytes, answer=True)
+            trace.record_transfer(to_host=made.nbytes, what="answer")
         outputs = made.shape[1]
         of_columns = made[:, :, :-1].astype("float64")
         summed = (of_columns.reshape(-1, width - 1) @ sums).reshape(len(made), outputs, -1)

@@ -122,7 +122,7 @@ class XGBoostModel(Model):
                 return contributions.explain(self.native, X, **params)
             result = super().call(method, X, **params)
         if self.device == "cuda" and method != "score":
-            trace.record_transfer(to_host=self._answer_nbytes(result), answer=True)
+            trace.record_transfer(to_host=self._answer_nbytes(result), what="answer")
         return result
 
     def _answer_nbytes(self, result: Any) -> int:
