@@ -106,7 +106,9 @@ def test_trees_predict_few_rows_by_one_thread(trees: Any) -> None:
         model = Accelerated(trees, device="cpu").fit(X, y)
         whole = model.predict(X)
         assert model.plan_.steps[-1].worker.native.threads == {2}
-        np.testing.assert_allclose(model.predict(X[:128]), whole[:128], rtol=1e-12)
+        # Threads add the trees of a forest in any order.
+        few = 1e-12 if isinstance(trees, RandomForestRegressor) else 0
+        np.testing.assert_allclose(model.predict(X[:128]), whole[:128], rtol=few, atol=0)
         assert model.plan_.steps[-1].worker.native.threads == {1}
         assert openmp_threads() == {2}
 

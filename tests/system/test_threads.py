@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
@@ -12,6 +13,7 @@ from pipeline.system.threads import (
     alone,
     each,
     limit_threads,
+    one_openmp_thread,
     one_scipy_thread,
     scipy_blas,
 )  # fmt: skip
@@ -61,6 +63,29 @@ def sizes() -> Iterator[Callable[[], list[int]]]:
     with threadpool_limits(2, "blas"):
         yield lambda: [lib.num_threads for lib in (*own, *others)]
     assert threadpool_info() == before
+
+
+def test_one_openmp_thread_is_that_of_the_caller_and_ends_with_an_error() -> None:
+    runtimes = ThreadpoolController().select(user_api="openmp").lib_controllers
+    if not runtimes:
+        pytest.skip("no library that is loaded uses OpenMP")
+
+    def sizes() -> set[int]:
+        return {each.num_threads for each in runtimes}
+
+    @one_openmp_thread("sklearn")
+    def fail() -> None:
+        assert sizes() == {1}
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(threadpool_limits, 3, "openmp").result()
+            assert pool.submit(sizes).result() == {3}
+        assert sizes() == {1}
+        raise ZeroDivisionError
+
+    with threadpool_limits(2, "openmp"):
+        with pytest.raises(ZeroDivisionError):
+            fail()
+        assert sizes() == {2}
 
 
 def test_one_scipy_thread_leaves_numpy_all(sizes: Callable[[], list[int]]) -> None:
